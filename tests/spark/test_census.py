@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.jobs.census import CensusOptions, run_census
+from bifrost.pipeline.jobs.census import run_census
+from bifrost.pipeline.stored.scan_options import ScanOptions
 from bifrost.pipeline.stored.stored_topics import to_ms
 from support.records.stored_batches import PAYMENTS, SECRET, Planter, rows, settings_of
 
@@ -21,7 +22,7 @@ def told(_text: str) -> None:
 def test_a_census_says_which_versions_are_needed_and_what_is_lost_without_them(
     spark: SparkSession, planted: Planter, kafka: EmbeddedKafka, tmp_path: Path
 ) -> None:
-    options = CensusOptions(settings_of(kafka.bootstrap), str(tmp_path), patterns=("planted-.*",))
+    options = ScanOptions(settings_of(kafka.bootstrap), str(tmp_path), patterns=("planted-.*",))
 
     done = run_census(spark, options, told)
 
@@ -54,14 +55,14 @@ def test_a_census_of_a_time_reads_that_time_alone(
     spark: SparkSession, planted: Planter, kafka: EmbeddedKafka, tmp_path: Path
 ) -> None:
     since, until = to_ms("2025-10-10"), to_ms("2025-10-11")
-    options = CensusOptions(
+    options = ScanOptions(
         settings_of(kafka.bootstrap), str(tmp_path), topics=(PAYMENTS,), since_ms=since, until_ms=until
     )
 
     assert run_census(spark, options, told).keks == (("file:pay", 2, 2),)
     with pytest.raises(PipelineError, match="nothing in these topics"):
         run_census(
-            spark, CensusOptions(settings_of(kafka.bootstrap), str(tmp_path), (PAYMENTS,), (), 2**42), told
+            spark, ScanOptions(settings_of(kafka.bootstrap), str(tmp_path), (PAYMENTS,), (), 2**42), told
         )
 
 
@@ -70,6 +71,6 @@ def test_a_topic_that_may_not_be_there_is_one_line(
 ) -> None:
     settings = settings_of(kafka.bootstrap)
     with pytest.raises(PipelineError, match="planted-none: UNKNOWN_TOPIC_OR_PARTITION"):
-        run_census(spark, CensusOptions(settings, str(tmp_path), ("planted-none",)), told)
+        run_census(spark, ScanOptions(settings, str(tmp_path), ("planted-none",)), told)
     with pytest.raises(PipelineError, match="no topic has such a name"):
-        run_census(spark, CensusOptions(settings, str(tmp_path), (), ("planted-none",)), told)
+        run_census(spark, ScanOptions(settings, str(tmp_path), (), ("planted-none",)), told)

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.jobs.census import CensusOptions, run_census
+from bifrost.pipeline.jobs.census import run_census
 from bifrost.pipeline.jobs.rekey import Rekeyed, RekeyOptions, run_rekey
-from bifrost.pipeline.stored.job_keks import read_kek
+from bifrost.pipeline.stored.kek_texts import read_kek
+from bifrost.pipeline.stored.scan_options import ScanOptions
 from support.records.stored_batches import SECRET, Planter, rows, settings_of, write_keks
 
 
@@ -50,7 +51,7 @@ def test_a_topic_is_copied_whole_under_the_new_kek(
         ("2", "71"),
     ]
     assert planter.client.configs("rekeyed-2") == planter.client.configs("rekeyed")
-    used = run_census(spark, CensusOptions(options.settings, str(tmp_path / "c"), ("rekeyed-2",)), told)
+    used = run_census(spark, ScanOptions(options.settings, str(tmp_path / "c"), ("rekeyed-2",)), told)
     assert used.keks == (("file:new", 7, 142),)
     assert used.plain == 0
     with pytest.raises(PipelineError, match="given no KEK of 'file:old'"):

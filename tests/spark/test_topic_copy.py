@@ -13,7 +13,8 @@ from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import seal_batch
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.stored.job_keks import JobKeys, read_kek
+from bifrost.pipeline.stored.job_keks import JobKeys
+from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.resealing import parse
 from bifrost.pipeline.stored.topic_client import LATEST, READ_COMMITTED
 from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy, committed_batches

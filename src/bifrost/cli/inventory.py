@@ -21,6 +21,7 @@ from bifrost.state.state_record import UnreadableState
 
 if TYPE_CHECKING:
     from bifrost.gateway.state.state_client import StateClient
+    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
 
 
 def inventory(
@@ -77,13 +78,32 @@ async def _moved_topics(config: Config, client: "StateClient") -> dict[str, dict
     Raises:
         UnreadableState: a record of a moved topic cannot be understood.
     """
+    upstreams = {one.name: config.cluster_of(one).name for one in config.tenants}
+    found: dict[str, dict[str, str]] = {}
+    for tenant, part in (await topic_aliases(config, client)).parts.items():
+        for physical, owner in sorted(part.owners.items()):
+            if owner.namespace[0] != tenant:
+                found.setdefault(upstreams[tenant], {})[physical.decode()] = owner.namespace[0]
+    return found
+
+
+async def topic_aliases(config: Config, client: "StateClient") -> "TopicAliases":
+    """Return the moved and shared topics that the state has.
+
+    Raises:
+        UnreadableState: a record of one cannot be understood.
+    """
     from bifrost.tenancy.namespaces.alias_table import KIND, NAME_KIND
     from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
 
-    upstreams = {one.name: config.cluster_of(one).name for one in config.tenants}
     aliases = TopicAliases()
     aliases.configure(
-        {one.name: TenantPlace(upstreams[one.name], one.name_prefixes.topic) for one in config.tenants}
+        {
+            one.name: TenantPlace(
+                config.cluster_of(one).name, one.name_prefixes.topic, one.namespace_encoding == "dotted"
+            )
+            for one in config.tenants
+        }
     )
     try:
         for kind in (KIND, NAME_KIND):
@@ -91,9 +111,4 @@ async def _moved_topics(config: Config, client: "StateClient") -> dict[str, dict
                 aliases.apply(record.key, record)
     except ValueError as error:
         raise UnreadableState(f"moved topics: {error}") from None
-    found: dict[str, dict[str, str]] = {}
-    for tenant, part in aliases.parts.items():
-        for physical, owner in sorted(part.owners.items()):
-            if owner.namespace[0] != tenant:
-                found.setdefault(upstreams[tenant], {})[physical.decode()] = owner.namespace[0]
-    return found
+    return aliases

@@ -1,12 +1,10 @@
 """The options of Spark that every job's command has: declared once, read into one object."""
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from bifrost.cli.jobs.shared_options import with_options
 from bifrost.pipeline.spark.spark_session import SparkOptions, TableFormat
 
 ARGUMENT = "spark_options"
@@ -14,6 +12,7 @@ ARGUMENT = "spark_options"
 
 
 def read_spark_options(
+    *,
     master: Annotated[
         str, typer.Option(help="Any master of Spark: local[*], spark://host:7077, yarn, k8s://...")
     ] = "local[*]",
@@ -43,17 +42,5 @@ def read_spark_options(
     return SparkOptions(master, driver_memory, shuffle_partitions, table_format, settings)
 
 
-def with_spark_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare the options of Spark on a command, after its own; the command gets them as its `spark_options`."""
-    shared = inspect.signature(read_spark_options).parameters
-    signature = inspect.signature(command)
-    own = [one for name, one in signature.parameters.items() if name != ARGUMENT]
-
-    @functools.wraps(command)
-    def read_and_run(**given: Any) -> None:
-        options = read_spark_options(**{name: given.pop(name) for name in shared})
-        command(**given, **{ARGUMENT: options})
-
-    # Typer takes a command's options from its signature.
-    read_and_run.__signature__ = signature.replace(parameters=[*own, *shared.values()])  # type: ignore[attr-defined]
-    return read_and_run
+with_spark_options = with_options(ARGUMENT, read_spark_options)
+"""Declares the options of Spark on a command, after its own; the command gets them as its `spark_options`."""

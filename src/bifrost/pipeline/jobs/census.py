@@ -17,9 +17,9 @@ from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.report import Table, render_tables
 from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
-from bifrost.pipeline.stored.client_settings import ClientSettings
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
 from bifrost.pipeline.stored.in_use import KEK, PLACE, keks_in_use, totals_of_keks, with_shown_times
+from bifrost.pipeline.stored.scan_options import ScanOptions
 from bifrost.pipeline.stored.sealing_facts import PLAIN, SEALED_BATCH, SEALED_VALUES, UNREADABLE
 from bifrost.pipeline.stored.stored_topics import choose_topics, plan_ranges, sealing_facts
 from bifrost.pipeline.stored.topic_client import TopicClient
@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 200
 """Rows of a table on the page; the files have all."""
-
-
-@dataclass(frozen=True, slots=True)
-class CensusOptions:
-    """What is read and where the answer is written."""
-
-    settings: ClientSettings
-    out: str
-    topics: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    """With neither: all topics but the brokers' own."""
-    since_ms: int | None = None
-    until_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +44,7 @@ class Counted:
     """Batches that cannot be read; what they need is not known."""
 
 
-def run_census(spark: SparkSession, options: CensusOptions, say: Callable[[str], None]) -> Counted:
+def run_census(spark: SparkSession, options: ScanOptions, say: Callable[[str], None]) -> Counted:
     """Find out which KEKs stored batches need, and write it down.
 
     Raises:

@@ -14,33 +14,24 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from bifrost.config.records.record_filter import FilterName
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.report import Table, render_tables
 from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
-from bifrost.pipeline.stored.client_settings import ClientSettings
+from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
 from bifrost.pipeline.stored.in_use import PLACE, leaks, with_shown_times
+from bifrost.pipeline.stored.scan_options import ScanOptions
 from bifrost.pipeline.stored.stored_topics import choose_topics, plan_ranges, sealing_facts
 from bifrost.pipeline.stored.topic_client import TopicClient
+from bifrost.transforms.record_transform import Direction
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 MAX_SHOWN = 200
 """Rows on the page; the files have all."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeakscanOptions:
-    """What is read and where the answer is written."""
-
-    settings: ClientSettings
-    out: str
-    topics: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    since_ms: int | None = None
-    until_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +46,24 @@ class Scanned:
     """Producers with an ID that wrote them; those without idempotence have none."""
 
 
-def run_leakscan(spark: SparkSession, options: LeakscanOptions, say: Callable[[str], None]) -> Scanned:
+def run_leakscan(
+    spark: SparkSession,
+    options: ScanOptions,
+    say: Callable[[str], None],
+    tenants: ConfiguredTenants | None = None,
+) -> Scanned:
     """Find what is not sealed in topics that must be encrypted, and write it down.
 
+    Args:
+        spark: runs it.
+        options: what is read; topics that it names must be encrypted.
+        say: tells how far it has come.
+        tenants: of a configuration: the topics that their filters encrypt must be encrypted too.
     Raises:
         PipelineError: no topic is named, or the topics cannot be read.
     """
-    if not options.topics and not options.patterns:
-        raise PipelineError("name the topics that must be encrypted: --topic or --pattern")
     with TopicClient(options.settings) as client:
-        topics = choose_topics(client, options.topics, options.patterns)
+        topics = _topics(client, options, tenants)
         policies = {one: client.configs(one).get("cleanup.policy", "") for one in topics}
         ranges = plan_ranges(client, topics, options.since_ms, options.until_ms)
     say(f"reading {len(topics)} topics, {sum(one.end - one.start for one in ranges)} offsets")
@@ -85,6 +84,22 @@ def run_leakscan(spark: SparkSession, options: LeakscanOptions, say: Callable[[s
     finally:
         found.unpersist()
     return Scanned(len(topics), tuple(sorted(by_topic)), sum(by_topic.values()), producers)
+
+
+def _topics(client: TopicClient, options: ScanOptions, tenants: ConfiguredTenants | None) -> list[str]:
+    """Return the topics that must be encrypted."""
+    found: set[str] = set()
+    if options.topics or options.patterns:
+        found.update(choose_topics(client, options.topics, options.patterns))
+    if tenants is not None:
+        there = [one.name for one in client.topics() if not one.is_internal]
+        sealed = tenants.topics(there, FilterName.ENVELOPE_ENCRYPTION, (Direction.PRODUCE,))
+        if not sealed and not found:
+            raise PipelineError("no EnvelopeEncryption of --config is for a topic that these brokers have")
+        found.update(one.physical for one in sealed)
+    if not found:
+        raise PipelineError("name the topics that must be encrypted: --topic, --pattern or --config")
+    return sorted(found)
 
 
 def _page(rows: Sequence[Row], topics: Sequence[str]) -> str:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as F
 
+from bifrost.encryption.kek import Kek
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 from bifrost.pipeline.stored.client_settings import ClientSettings
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
-from bifrost.pipeline.stored.job_keks import JobKeys, KekSource
+from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.topic_client import EARLIEST, LATEST, READ_COMMITTED, Topic, TopicClient
 from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy
 from bifrost.pipeline.stored.topic_log import OffsetRange
@@ -42,9 +43,9 @@ class RekeyOptions:
     out: str
     topic: str
     to: str
-    opens: tuple[KekSource, ...]
+    opens: tuple[Kek, ...]
     """KEKs that the topic's envelopes name, beside the new one."""
-    seals: KekSource
+    seals: Kek
     """The new KEK."""
     cluster: str = ""
     """What binds sealed records to the cluster; empty: Kafka's ID of it."""

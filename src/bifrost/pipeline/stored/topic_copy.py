@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bifrost.encryption.kek import Kek
 from bifrost.encryption.place import Place
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.stored.job_keks import JobKeys, KekSource
+from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.resealing import Content, Resealer, parse, without_producer
 from bifrost.pipeline.stored.topic_client import LATEST, READ_COMMITTED, TopicClient, UnknownOutcome
 from bifrost.pipeline.stored.topic_log import OffsetRange, StoredBatch, read_range
@@ -33,8 +34,8 @@ class CopyPlan:
     to: str
     cluster: str
     """What binds sealed records to the cluster: by default Kafka's ID of it."""
-    opens: tuple[KekSource, ...]
-    seals: KekSource
+    opens: tuple[Kek, ...]
+    seals: Kek
     is_by_value: bool
     accepts_plaintext: bool
     keeps_producers: bool

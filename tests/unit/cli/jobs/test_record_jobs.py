@@ -14,6 +14,7 @@ REQUIRED = ["--bootstrap-servers", "a:1", "--out", "o"]
         (["census", *REQUIRED, "--kafka-config", "none"], "No such file"),
         (["leakscan", *REQUIRED], "name the topics"),
         (["leakscan", "--out", "o", "--topic", "t"], "--bootstrap-servers"),
+        (["rekey", *REQUIRED, "--topic", "t", "--to", "u", "--kek", "{kms_provider: Vault}"], "key_id"),
     ],
 )
 def test_what_is_wrong_with_the_command_line_is_said_before_spark_starts(

@@ -4,8 +4,9 @@ import pytest
 
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import KekUnavailable, UnknownKek
-from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.stored.job_keks import JobKeys, KekSource, open_kek, read_kek
+from bifrost.encryption.kek import Kek
+from bifrost.pipeline.stored.job_keks import JobKeys, open_kek
+from bifrost.pipeline.stored.kek_texts import read_kek
 from support.records.stored_batches import write_keks
 
 ORDERS = DekContext("cluster", "orders")
@@ -16,38 +17,29 @@ def path(tmp_path: Path) -> Path:
     return write_keks(tmp_path / "keks", ("old", 1), ("new", 2))
 
 
-def source(path: Path, key: str) -> KekSource:
+def source(path: Path, key: str) -> Kek:
     return read_kek(f"file:{path}#{key}")
 
 
-def test_each_kind_of_kek_is_read_and_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_kind_of_kek_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "x")
-    vault = read_kek("vault:https://vault:8200#a/transit/pay", token_file="t", namespace="team")
-    kms = read_kek("aws-kms:eu-central-1#alias/pay", endpoint_url="http://localhost:1")
+    vault = Kek("vault", "pay", address="https://vault:8200", mount="a/transit", token_file="t")
+    kms = Kek("aws-kms", "alias/pay", region="eu-central-1")
 
-    assert (vault.where, vault.key, vault.token_file) == ("https://vault:8200", "a/transit/pay", "t")
-    assert [open_kek(one).name for one in (source(path, "old"), vault, kms)] == [
+    assert [open_kek(one).writing.name for one in (source(path, "old"), vault, kms)] == [
         "file:old",
         "vault:a/transit/pay",
         "aws-kms:alias/pay",
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("payments", "names no KEK"),
-        ("file:/keks", "names no KEK"),
-        ("gcp:eu#a", "names no KEK"),
-        ("vault:https://v#transit/a", "needs --vault-token-file"),
-    ],
-)
-def test_a_text_of_another_form_is_refused(text: str, said: str) -> None:
-    with pytest.raises(PipelineError, match=said):
-        read_kek(text)
-    with pytest.raises(PipelineError, match="MOUNT/NAME"):
-        read_kek("vault:v#pay", token_file="t")
+def test_a_kek_opens_with_those_that_its_filter_names_beside_it(path: Path) -> None:
+    wrapped = JobKeys((), source(path, "old")).writing(ORDERS).header
+
+    keys = JobKeys((source(path, "new")._replace(also_opens=("old",)),))
+
+    assert keys.reading(ORDERS, wrapped).wrapped.kek == "file:old"
 
 
 def test_deks_of_each_kek_that_the_job_was_given_are_opened(path: Path) -> None:

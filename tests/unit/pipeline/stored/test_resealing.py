@@ -6,7 +6,8 @@ import pytest
 from bifrost.encryption.errors import BrokenSeal, UnknownKek
 from bifrost.encryption.place import Place
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.stored.job_keks import JobKeys, read_kek
+from bifrost.pipeline.stored.job_keks import JobKeys
+from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.resealing import Content, Resealer, parse, without_producer
 from bifrost.records.codec.client_batch import build_batch, read_columns
 from bifrost.records.codec.columns import ColumnRecord
