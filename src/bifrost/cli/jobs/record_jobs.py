@@ -1,5 +1,6 @@
 """`bifrost pipeline census`, `leakscan` and `rekey`: jobs over the batches that topics have stored."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -59,6 +60,44 @@ def leakscan(
         found = f"{done.topics} topics, {done.batches} batches not sealed in {len(done.leaking)} of them"
         typer.echo(f"{found}, {done.producers} producers: {scan.out.rstrip('/')}/index.html")
         return FOUND if done.batches else 0
+
+    run_job(job)
+
+
+@with_kek_options
+@with_scan_options
+def validate(
+    scan: ScanOptions,
+    keks: KekOptions,
+    spark_options: SparkOptions,
+    config: Annotated[
+        Path,
+        typer.Option(
+            "--config", "-c", help="What bifrost run is given: a file or a folder. Its filters count."
+        ),
+    ],
+    upstream: UpstreamName = "",
+    tables: Annotated[
+        str,
+        typer.Option("--tables", metavar="DIR", help="Where meter keeps its tables, which name principals."),
+    ] = "",
+) -> None:
+    """List stored records that break the schemas of their topics, by producer and time."""
+
+    def job() -> int:
+        from bifrost.pipeline.jobs.validate import ValidateOptions, run_validate
+
+        tenants = read_tenants(config, upstream)
+        options = ValidateOptions(
+            scan, tenants, keks.opens, keks.access, keks.cluster, tables, spark_options.table_format
+        )
+        with job_session("validate", spark_options) as spark:
+            done = run_validate(spark, options, say)
+        for name, records in done.by_topic:
+            typer.echo(f"not valid: {name}: {records}")
+        found = f"{done.topics} topics, {done.valid} records valid, {done.broken} not"
+        typer.echo(f"{found}; {done.unreadable} batches unreadable: {scan.out.rstrip('/')}/index.html")
+        return FOUND if done.by_topic else 0
 
     run_job(job)
 

@@ -14,6 +14,8 @@ REQUIRED = ["--bootstrap-servers", "a:1", "--out", "o"]
         (["census", *REQUIRED, "--kafka-config", "none"], "No such file"),
         (["leakscan", *REQUIRED], "name the topics"),
         (["leakscan", "--out", "o", "--topic", "t"], "--bootstrap-servers"),
+        (["validate", *REQUIRED], "--config"),
+        (["validate", *REQUIRED, "--config", "c", "--open-with", "pay"], "names no KEK"),
         (["rekey", *REQUIRED, "--topic", "t", "--to", "u", "--kek", "{kms_provider: Vault}"], "key_id"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Executors of jobs over stored batches load the codec and the encryption, and nothing of the gateway."""
+"""Executors of jobs over stored batches load codec, encryption and transforms, and nothing of the gateway."""
 
 import subprocess
 import sys
@@ -6,6 +6,8 @@ import sys
 CODE = """
 import sys
 import bifrost.pipeline.stored.stored_topics
+import bifrost.pipeline.jobs.rekey
+import bifrost.pipeline.stored.validating.schema_breaks
 data_plane = ("gateway", "session", "forwarding", "filters", "tenancy", "cli", "state", "journal")
 names = tuple(f"bifrost.{room}" for room in data_plane)
 print(*sorted(one for one in sys.modules if one.startswith(names)))
