@@ -17,7 +17,13 @@ from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.resealing import parse
 from bifrost.pipeline.stored.topic_client import LATEST, READ_COMMITTED
-from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy, committed_batches
+from bifrost.pipeline.stored.topic_copy import (
+    CopiedRun,
+    CopyPlan,
+    PartitionCopy,
+    ResealedContents,
+    committed_batches,
+)
 from bifrost.pipeline.stored.topic_log import OffsetRange
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
@@ -47,7 +53,8 @@ def copy_of(planter: Planter, topic: str, **changes: bool) -> PartitionCopy:
     flags = {"is_by_value": False, "accepts_plaintext": False, "keeps_producers": True} | changes
     plan = CopyPlan(topic, f"{topic}-2", planter.cluster, (old,), new, **flags)
     end = planter.client.offset(topic, 0, LATEST, READ_COMMITTED)
-    return PartitionCopy(planter.client, plan, JobKeys((old,), new), OffsetRange(topic, 0, 0, end))
+    contents = ResealedContents(plan, JobKeys((old,), new), 0)
+    return PartitionCopy(planter.client, OffsetRange(topic, 0, 0, end), plan.to, contents)
 
 
 def transact(kafka: EmbeddedKafka, planter: Planter, topic: str, ends: list[bool]) -> None:

@@ -23,7 +23,7 @@ from bifrost.pipeline.stored.client_settings import ClientSettings
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.topic_client import EARLIEST, LATEST, READ_COMMITTED, Topic, TopicClient
-from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy
+from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy, ResealedContents
 from bifrost.pipeline.stored.topic_log import OffsetRange
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def run_rekey(spark: SparkSession, options: RekeyOptions, say: Callable[[str], N
         (topic,) = client.topics([options.topic])
         configs = client.configs(topic.name)
         plan = _plan(options, configs, client.cluster_id)
-        ranges, open_offsets = _ranges(client, topic)
-        _prepare(client, topic, options.to, configs)
+        ranges, open_offsets = ranges_of(client, topic)
+        prepare_copy(client, topic, options.to, configs)
     say(f"copying {sum(one.end - one.start for one in ranges)} offsets of {len(ranges)} partitions")
     with told_in_one_line():
         for row in _steps(spark, options.settings, plan, ranges, "copied").groupBy().sum("records").collect():
@@ -101,7 +101,8 @@ def run_rekey(spark: SparkSession, options: RekeyOptions, say: Callable[[str], N
         runs = _steps(spark, options.settings, plan, ranges, "verified").persist()
         runs.count()
     try:
-        write_csv(runs.orderBy("partition", "first_offset"), HadoopFiles(spark, options.out), "offsets.csv")
+        shown = runs.drop("left_out", "passed").orderBy("partition", "first_offset")
+        write_csv(shown, HadoopFiles(spark, options.out), "offsets.csv")
         moved = runs.where(F.col("first_offset") != F.col("copied_first_offset"))
         moved_partitions = moved.select("partition").distinct().count()
         sums = runs.agg(
@@ -114,7 +115,7 @@ def run_rekey(spark: SparkSession, options: RekeyOptions, say: Callable[[str], N
     finally:
         runs.unpersist()
     with TopicClient(options.settings) as client:
-        _finish(client, options.to, configs)
+        finish_copy(client, options.to, configs)
     return Rekeyed(
         topic.partitions,
         total.batches,
@@ -141,7 +142,7 @@ def _plan(options: RekeyOptions, configs: Mapping[str, str], cluster_id: str) ->
     )
 
 
-def _ranges(client: TopicClient, topic: Topic) -> tuple[list[OffsetRange], int]:
+def ranges_of(client: TopicClient, topic: Topic) -> tuple[list[OffsetRange], int]:
     """Return what is copied of each partition, and how many offsets of open transactions are not."""
     ranges, open_offsets = [], 0
     for partition in range(topic.partitions):
@@ -155,7 +156,7 @@ def _ranges(client: TopicClient, topic: Topic) -> tuple[list[OffsetRange], int]:
     return ranges, open_offsets
 
 
-def _prepare(client: TopicClient, topic: Topic, to: str, configs: Mapping[str, str]) -> None:
+def prepare_copy(client: TopicClient, topic: Topic, to: str, configs: Mapping[str, str]) -> None:
     """Create the copy, or check that one that is there has as many partitions."""
     found = {one.name: one for one in client.topics()}.get(to)
     if found is None:
@@ -164,7 +165,7 @@ def _prepare(client: TopicClient, topic: Topic, to: str, configs: Mapping[str, s
         raise PipelineError(f"{to} has {found.partitions} partitions, {topic.name} has {topic.partitions}")
 
 
-def _finish(client: TopicClient, to: str, configs: Mapping[str, str]) -> None:
+def finish_copy(client: TopicClient, to: str, configs: Mapping[str, str]) -> None:
     """Give the copy the configs that it had to do without; not to one that an operator made."""
     own = client.configs(to)
     if all(own.get(name) == value for name, value in WHILE_COPYING.items()):
@@ -189,15 +190,21 @@ def partition_rows(
     settings: ClientSettings, plan: CopyPlan, source: OffsetRange, step: Step
 ) -> Iterator[Any]:
     """Copy or verify one partition, in an executor; yield the runs of its batches as batches of Arrow."""
-    import pyarrow as pa
-
     keys = JobKeys(plan.opens, plan.seals)
     try:
         with TopicClient(settings) as client:
-            copy = PartitionCopy(client, plan, keys, source)
+            contents = ResealedContents(plan, keys, source.partition)
+            copy = PartitionCopy(client, source, plan.to, contents)
             runs = list(copy.copied() if step == "copied" else copy.verified())
     finally:
         keys.close()
+    yield from run_rows(runs)
+
+
+def run_rows(runs: Sequence[CopiedRun]) -> Iterator[Any]:
+    """Yield the runs of a partition as a batch of Arrow."""
+    import pyarrow as pa
+
     types = [pa.int32() if name == "partition" else pa.int64() for name in CopiedRun._fields]
     if runs:
         columns = [

@@ -17,6 +17,7 @@ from bifrost.encryption.sealed_batch import read_sealed, seal_batch
 from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.stored.job_keks import JobKeys
+from bifrost.pipeline.stored.opening import SEALED_KEY
 from bifrost.pipeline.stored.sealing_facts import MAX_UNPACKED_BYTES
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns, split_batches
 from bifrost.records.codec.columns import Columns
@@ -25,8 +26,7 @@ from bifrost.records.crc32c import crc32c
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _CRC_AT, _CRC_FROM = 17, 21
-_CODEC, _TRANSACTIONAL, _DELETE_HORIZON = 0x07, 0x10, 0x40
-_SEALED_KEY = b"BFST\x01\x03"
+_CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _DELETE_HORIZON = 0x07, 0x08, 0x10, 0x40
 
 
 class Content(NamedTuple):
@@ -115,11 +115,11 @@ class Resealer:
             raise PipelineError(f"{at}: {values.not_sealed} values are not sealed; see --accept-plaintext")
         for header in values.dek_headers:
             self._check_kek(header, at, by_new_kek=by_new_kek)
-        if any((key or b"").startswith(_SEALED_KEY) for key in columns.keys):
+        if any((key or b"").startswith(SEALED_KEY) for key in columns.keys):
             raise PipelineError(f"{at}: keys of records are sealed; they are sealed for their topic alone")
         deks = {header: self._keys.reading(self._context, header) for header in values.dek_headers}
         plain = values.open(self._place.binding, deks, budget, accepts_plaintext=self._accepts_plaintext)
-        return _by_value(batch, plain, budget)
+        return rebuilt(batch, plain, budget)
 
     def _check_kek(self, header: bytes, at: str, *, by_new_kek: bool) -> None:
         if by_new_kek and not self._keys.is_of_seals(header):
@@ -140,8 +140,8 @@ class Resealer:
         return build_batch(packed, columns, budget)
 
 
-def _by_value(batch: ClientBatch, columns: Columns, budget: MemoryBudget) -> Content:
-    """Return the content of a batch whose values are sealed one by one; a broker takes offsets without gaps alone."""
+def rebuilt(batch: ClientBatch, columns: Columns, budget: MemoryBudget) -> Content:
+    """Return a content that is built of records, without gaps in their offsets: a broker takes no others."""
     count = len(columns)
     whole = Columns(
         array("i", range(count)),
@@ -155,7 +155,7 @@ def _by_value(batch: ClientBatch, columns: Columns, budget: MemoryBudget) -> Con
     bare = batch._replace(
         base_offset=0,
         partition_leader_epoch=-1,
-        attributes=batch.attributes & ~(_CODEC | _DELETE_HORIZON),
+        attributes=batch.attributes & ~(_CODEC | _LOG_APPEND_TIME | _DELETE_HORIZON),
         last_offset_delta=count - 1,
     )
     return Content(build_batch(bare, whole, budget), True, batch.codec)
