@@ -16,6 +16,7 @@ import typer
 
 from bifrost.cli.jobs.job_runs import FOUND, client_properties, job_session, run_job, say
 from bifrost.cli.jobs.record_jobs import census, leakscan, rekey, validate
+from bifrost.cli.jobs.transform_job import transform
 from bifrost.cli.spark_options import with_spark_options
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_TEMPLATE, NameTemplate
@@ -280,7 +281,7 @@ def jars() -> None:
     run_job(job)
 
 
-for command in (census, leakscan, validate, rekey):
+for command in (census, leakscan, validate, rekey, transform):
     pipeline.command()(with_spark_options(command))
 
 

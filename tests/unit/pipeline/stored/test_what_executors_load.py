@@ -7,6 +7,7 @@ CODE = """
 import sys
 import bifrost.pipeline.stored.stored_topics
 import bifrost.pipeline.jobs.rekey
+import bifrost.pipeline.jobs.transform
 import bifrost.pipeline.stored.validating.schema_breaks
 data_plane = ("gateway", "session", "forwarding", "filters", "tenancy", "cli", "state", "journal")
 names = tuple(f"bifrost.{room}" for room in data_plane)
