@@ -36,7 +36,14 @@ MAX_ATTEMPTS = 50
 """How often a change is tried: writers that race fence each other, and each round lets at least one through."""
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.01, 0.5
-"""Bounds of the random pause before another attempt."""
+"""Bounds of the random pause before another attempt, where attempts are quick."""
+
+ATTEMPTS_PER_PAUSE = 4
+"""The longest pause, in attempts as long as the last one. Where brokers or machines are slow, an attempt takes longer
+than `LAST_PAUSE_S`; writers that come back sooner would fence each other for ever."""
+
+LONGEST_ATTEMPT_S = 1.0
+"""An attempt that took longer has waited for a broker that does not answer: the pause need not be longer for it."""
 
 PATIENCE_MS = 500
 """How long a transaction of another writer may be open before it is ended: a live one takes some 20 ms."""
@@ -149,6 +156,7 @@ class StateWriter:
         is_unknown, pause_s, problem = False, FIRST_PAUSE_S, BrokerError("")
         self.is_open = False
         for _ in range(MAX_ATTEMPTS):
+            began_s = time.monotonic()
             try:
                 await self._prepare()
                 if is_unknown and self._reader.has_seen(change_id):
@@ -176,8 +184,10 @@ class StateWriter:
             except asyncio.CancelledError:
                 self._producer.forget()
                 raise
-            await asyncio.sleep(random.uniform(0, pause_s))
-            pause_s = min(pause_s * 2, LAST_PAUSE_S)
+            # Whoever has fenced this writer needs about as long.
+            took_s = min(time.monotonic() - began_s, LONGEST_ATTEMPT_S)
+            await asyncio.sleep(random.uniform(0, max(pause_s, took_s)))
+            pause_s = min(max(pause_s, took_s) * 2, max(LAST_PAUSE_S, ATTEMPTS_PER_PAUSE * took_s))
         kind = OutcomeUnknown if is_unknown else BrokerError
         raise kind(f"the state was not changed in {MAX_ATTEMPTS} attempts: {problem}")
 
