@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import itertools
 import os
 import random
@@ -38,6 +39,8 @@ from support.state_clients import reading
 
 KILLS = int(os.environ.get("BIFROST_STATE_KILLS", "1"))
 TENANT = TenantSpec("killed")
+KILLED = OSError, http.client.HTTPException
+"""What a client of an admin API meets that is killed, also within an answer."""
 PLACES = tuple(f"killed:{side}/moved" for side in ("left", "right"))
 
 pytestmark = pytest.mark.timeout(90 * KILLS + 240)
@@ -83,7 +86,7 @@ class Work:
                     self.done.append(f"acl {number}")
 
     def _namespaces(self, control: ControlProcess) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*KILLED):
             while not self._stop.is_set():
                 name = f"killed:n{next(self.numbers)}"
                 if control.ask("POST", "/v1/namespaces", {"name": f"{name}:below"}).status == 201:
@@ -92,7 +95,7 @@ class Work:
                         self.done.append(f"deleted {name}")
 
     def _moves(self, control: ControlProcess) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*KILLED):
             for source, target in itertools.cycle([PLACES, PLACES[::-1]]):
                 if self._stop.is_set():
                     return

@@ -35,15 +35,16 @@ log = structlog.get_logger()
 MAX_ATTEMPTS = 50
 """How often a change is tried: writers that race fence each other, and each round lets at least one through."""
 
-FIRST_PAUSE_S, LAST_PAUSE_S = 0.01, 0.5
-"""Bounds of the random pause before another attempt, where attempts are quick."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 0.5
+"""Bounds of the pause before another attempt, where changes are quick; half of it is random. Whoever has fenced this
+writer needs some 30 ms: a writer that came back sooner would fence the other one again and again, and the one that
+makes changes without a pause would always win."""
 
-ATTEMPTS_PER_PAUSE = 4
-"""The longest pause, in attempts as long as the last one. Where brokers or machines are slow, an attempt takes longer
-than `LAST_PAUSE_S`; writers that come back sooner would fence each other for ever."""
+CHANGES_PER_PAUSE = 2, 4
+"""The same bounds, in changes as long as the writer's last one, where brokers or machines are slow."""
 
-LONGEST_ATTEMPT_S = 1.0
-"""An attempt that took longer has waited for a broker that does not answer: the pause need not be longer for it."""
+LONGEST_CHANGE_S = 1.0
+"""A change that took longer has waited for a broker: the pause need not be longer for it."""
 
 PATIENCE_MS = 500
 """How long a transaction of another writer may be open before it is ended: a live one takes some 20 ms."""
@@ -76,6 +77,8 @@ class StateWriter:
         self.attempts = Counter() if attempts is None else attempts
         self.is_open = False
         """Whether the last change may be committed although it has failed, or was cancelled."""
+        self._took_s = 0.0
+        """How long the last attempt took that was successful."""
         self._producer = TransactionalProducer(topic, topic.settings.name)
         self._lock = asyncio.Lock()
 
@@ -153,7 +156,12 @@ class StateWriter:
         return bool(found)
 
     async def _write(self, build: Build, change_id: str) -> None:
-        is_unknown, pause_s, problem = False, FIRST_PAUSE_S, BrokerError("")
+        is_unknown, problem = False, BrokerError("")
+        least, most = CHANGES_PER_PAUSE
+        pause_s, last_pause_s = (
+            max(FIRST_PAUSE_S, least * self._took_s),
+            max(LAST_PAUSE_S, most * self._took_s),
+        )
         self.is_open = False
         for _ in range(MAX_ATTEMPTS):
             began_s = time.monotonic()
@@ -170,6 +178,7 @@ class StateWriter:
                 self.is_open = True
                 await self._producer.commit()
                 await self._reader.until_seen(change_id, self._topic.timeout_ms)
+                self._took_s = min(time.monotonic() - began_s, LONGEST_CHANGE_S)
                 self._end("done")
                 return
             except BrokerError as error:
@@ -184,10 +193,8 @@ class StateWriter:
             except asyncio.CancelledError:
                 self._producer.forget()
                 raise
-            # Whoever has fenced this writer needs about as long.
-            took_s = min(time.monotonic() - began_s, LONGEST_ATTEMPT_S)
-            await asyncio.sleep(random.uniform(0, max(pause_s, took_s)))
-            pause_s = min(max(pause_s, took_s) * 2, max(LAST_PAUSE_S, ATTEMPTS_PER_PAUSE * took_s))
+            await asyncio.sleep(random.uniform(pause_s / 2, pause_s))
+            pause_s = min(pause_s * 2, last_pause_s)
         kind = OutcomeUnknown if is_unknown else BrokerError
         raise kind(f"the state was not changed in {MAX_ATTEMPTS} attempts: {problem}")
 
