@@ -54,9 +54,12 @@ CLOSED = [
 
 TELLS_OWN_IDS = {ApiKey.DELETE_TOPICS}
 """Tells the IDs of the attacker's own topics, which other requests have created: two are never equal."""
+CREATES = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
+"""Make topics of the attacker's own by the names that it tries, so they come last: these have IDs of their own."""
 TELLS_MORE = {
     ApiKey.PRODUCE,
     ApiKey.FETCH,
+    ApiKey.DESCRIBE_GROUPS,
     ApiKey.METADATA,
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
@@ -180,20 +183,11 @@ def versions_of(api_key: ApiKey) -> list[int]:
 
 def compared() -> Iterator[tuple[ApiKey, str]]:
     """Yield the APIs whose answers are equal in bytes, for each of the attackers."""
-    for api_key in FORGED:
+    for api_key in sorted(FORGED, key=CREATES.__contains__):
         if api_key not in REFUSED | TELLS_OWN_IDS:
             yield api_key, SIBLING
             if api_key not in TELLS_MORE:
                 yield api_key, OUTSIDER
-
-
-@pytest.mark.parametrize(("api_key", "user"), list(compared()), ids=lambda one: getattr(one, "name", one))
-def test_things_of_a_namespace_without_permission_are_answered_as_things_that_do_not_exist(
-    api_key: ApiKey, user: str, prober: Prober, loot: Loot, own: dict[str, Own], victim: BusyVictim
-) -> None:
-    check_alike(api_key, versions_of(api_key), prober, own[user], loot)
-
-    victim.check()
 
 
 @pytest.mark.parametrize("user", [SIBLING, OUTSIDER])
@@ -214,3 +208,12 @@ def test_the_namespace_is_not_closed_to_its_user(family: Family, loot: Loot) -> 
     with RoutedClient(family.endpoint(OUTSIDER)) as client:
         (answer,) = metadata_of(client, f"eu:{loot.victim.topic}")
         assert answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(("api_key", "user"), list(compared()), ids=lambda one: getattr(one, "name", one))
+def test_things_of_a_namespace_without_permission_are_answered_as_things_that_do_not_exist(
+    api_key: ApiKey, user: str, prober: Prober, loot: Loot, own: dict[str, Own], victim: BusyVictim
+) -> None:
+    check_alike(api_key, versions_of(api_key), prober, own[user], loot)
+
+    victim.check()
