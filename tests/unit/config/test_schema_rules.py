@@ -14,7 +14,7 @@ from bifrost.config.loc import Loc
 from bifrost.config.model import Config
 from bifrost.config.schema_rules import SECTIONS
 
-from .test_wrong_values import WRONG, places, put
+from .test_wrong_values import places, put, wrong_for
 
 EXAMPLE = Path(__file__).parents[3] / "examples/every-setting.yaml"
 SCHEMA = configuration_schema()
@@ -67,9 +67,6 @@ def piece(loc: Loc) -> tuple[Loc, str]:
     return (), "#/$defs/Config"
 
 
-EVERY = 3
-"""Of the wrong values each place gets every third, the next place the others; all of them take three times as long."""
-
 VALIDATORS: dict[str, jsonschema.Draft202012Validator] = {}
 
 
@@ -95,8 +92,8 @@ def loads(data: Any) -> bool:
 def test_every_wrong_value_is_refused_by_both_or_by_neither() -> None:
     data = yaml.safe_load(EXAMPLE.read_text())
     too_lax: set[Loc] = set()
-    for number, loc in enumerate(places(data)):
-        for wrong in WRONG[number % EVERY :: EVERY]:
+    for loc in places(data):
+        for wrong in wrong_for(loc):
             if isinstance(wrong, float) and not math.isfinite(wrong):
                 continue  # JSON has no such number
             changed = put(data, loc, wrong)
