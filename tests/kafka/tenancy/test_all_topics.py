@@ -36,8 +36,13 @@ def _all(client: RawClient, version: int, **fields: Any) -> Any:
 
 
 def _described(metadata: Any, prefix: str = "") -> dict[str, Any]:
-    """What is told of each topic with the prefix, but for its name."""
-    found = {one.name: one for one in metadata.topics if one.name.startswith(prefix)}
+    """What is told of each topic with the prefix that is in no namespace, but for its name."""
+    of_namespaces = f"{prefix}--"
+    found = {
+        one.name: one
+        for one in metadata.topics
+        if one.name.startswith(prefix) and not one.name.startswith(of_namespaces)
+    }
     return {
         name.removeprefix(prefix): (
             one.error_code,
