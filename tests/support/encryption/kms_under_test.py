@@ -87,8 +87,11 @@ class MotoKms:
         del kms_backends[MOTO_ACCOUNT][REGION].keys[key.rpartition("/")[2]]
 
     def close(self) -> None:
-        """Stop it."""
+        """Stop it, and forget its keys: moto keeps them for the whole process."""
+        from moto.kms.models import kms_backends
+
         self._server.stop()
+        kms_backends.reset()
 
 
 class VaultKms:

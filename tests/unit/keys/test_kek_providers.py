@@ -56,7 +56,9 @@ def test_vault_is_found_as_by_its_own_client(monkeypatch: pytest.MonkeyPatch, tm
         KekProviders(Kek("vault", "payments", address="ftp://vault"))
 
 
-def test_the_arn_of_a_key_says_its_region() -> None:
+def test_the_arn_of_a_key_says_its_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")  # Else boto3 asks the machine's metadata service.
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
     arn = "arn:aws:kms:eu-north-1:123456789012:key/1"
     for kek in (Kek("aws-kms", arn), Kek("aws-kms", "alias/payments", (arn,), region="eu-north-1")):
         found = KekProviders(kek)
