@@ -463,7 +463,7 @@ cdef int encode_pieces(Layout layout, Field* field, int flags, tuple pieces, Out
     return 0
 
 cdef int put_piece(Layout layout, Field* field, object piece, Output* out) except -1:
-    """Write bytes without their length; a large piece that nobody changes is not copied before all is joined."""
+    """Write bytes without their length; a large piece that does not change is not copied before all is joined."""
     cdef Py_buffer view
     try:
         PyObject_GetBuffer(piece, &view, PyBUF_SIMPLE)

@@ -72,8 +72,8 @@ TELLS_MORE = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS,
 }
-"""Answers that differ for the user with ACLs: for a topic by its ID, which nobody can guess, a broker's authorizer says
-TOPIC_AUTHORIZATION_FAILED too; and texts repeat the user's own name for a thing of its own in another form."""
+"""Answers that differ for the user with ACLs: for a topic by its ID, which no client can guess, a broker's authorizer
+says TOPIC_AUTHORIZATION_FAILED too; and texts repeat the user's own name for a thing of its own in another form."""
 
 
 @dataclass

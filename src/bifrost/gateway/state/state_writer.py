@@ -36,7 +36,7 @@ MAX_ATTEMPTS = 50
 """How often a change is tried: writers that race fence each other, and each round lets at least one through."""
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 0.5
-"""Bounds of the pause before another attempt, where changes are quick; half of it is random. Whoever has fenced this
+"""Bounds of the pause before another attempt, where changes are quick; half of it is random. The one that fenced this
 writer needs some 30 ms: a writer that came back sooner would fence the other one again and again, and the one that
 makes changes without a pause would always win."""
 

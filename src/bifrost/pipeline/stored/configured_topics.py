@@ -1,6 +1,6 @@
 """Which stored topics the filters of a configuration are for, by their physical names; for the drivers of jobs.
 
-A topic's records do not say who produced them, so a filter counts whoever the principals of its rules are. A topic that
+A topic's records do not say who produced them, so a filter counts with any principals in its rules. A topic that
 was moved or is shared counts with each name that a tenant has for it, as in a gateway, if the state is there.
 """
 
