@@ -72,7 +72,7 @@ def bulk_workloads(topics: Topics) -> list[Workload]:
     ]
 
 
-def tinyproducing(topics: Topics) -> Workload:
+def tiny_produce(topics: Topics) -> Workload:
     """Return the one of the small ones that every protocol is measured with: tiny batches."""
     tiny, _ = frames.record_batch(200, 100)
     return producing(topics, "Produce v9, 100 B", 9, tiny, is_bulk=False)
@@ -81,7 +81,7 @@ def tinyproducing(topics: Topics) -> Workload:
 def small_workloads(topics: Topics) -> list[Workload]:
     """Return what is measured by requests, tiny batches first."""
     return [
-        tinyproducing(topics),
+        tiny_produce(topics),
         _same("Heartbeat", ApiKey.HEARTBEAT, 4, _heartbeat, _is_unknown_member),
         _same("ListOffsets", ApiKey.LIST_OFFSETS, 7, _list_offsets, _is_listed),
         _same("OffsetCommit", ApiKey.OFFSET_COMMIT, 8, _offset_commit, _is_committed),
