@@ -132,8 +132,10 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Feed the received bytes to the session."""
-        with self._ending():
+        try:  # `_ending` costs as much as reading a byte, and many clients may send one each.
             self._probation.hear(nbytes, self._address, self.client_frames)
+        except Exception as error:
+            self._fail(error)
         if not self._framer.see():
             self.update_reading()
 
@@ -284,10 +286,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             elif reason in endings.AT_ONCE:
                 self._transport.abort()
             elif reason in endings.IN_ORDER:
-                timeout_s = self._gateway.limits.drain_timeout_ms / 1000
-                HalfClose(
-                    self._transport, self.connection_lost, timeout_s=max(timeout_s, endings.CLOSE_TIMEOUT_S)
-                )
+                timeout_s = max(self._gateway.limits.drain_timeout_ms / 1000, endings.CLOSE_TIMEOUT_S)
+                HalfClose(self._transport, self.connection_lost, timeout_s=timeout_s)
             else:
                 self._close()
 
@@ -338,11 +338,11 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _let_in(self) -> None:
         """Take note that the client has authenticated, for the first time or again."""
-        is_again, self._authentications = bool(self._authentications), self._session.authentications
-        if is_again:
+        if self._authentications:
             log.debug("authenticated_again", peer=self._peer, tenant=self.tenant)
         else:
             self._let_in_first()
+        self._authentications = self._session.authentications
         self._expiry.cancel()
         if not self.has_ended:
             self._follow_lifetime()

@@ -16,16 +16,24 @@ from bifrost.session.client_session import ClientSession
 from bifrost.session.first_bytes.unauthenticated_budget import UnauthenticatedBudget
 from bifrost.wire.framer import Framer
 
+MAX_PARTS = 16
+"""Reads without a complete frame that are charged together: hundreds of connections that send a byte each are read in
+one turn of the event loop, and charging costs more than reading. A client that leaves before pays for none of them."""
+MAX_PART_BYTES = 1024
+PART_CPU_NS = 20_000
+"""CPU time charged for each of them, some twice what it takes; asking for the time would cost as much again."""
+
 
 class Probation:
     """The time of one connection before its client is authenticated."""
 
-    __slots__ = ("_budget", "_framer", "_gateway", "_session")
+    __slots__ = ("_budget", "_framer", "_gateway", "_part_bytes", "_parts", "_session")
 
     def __init__(self, gateway: ClientContext, framer: Framer, session: ClientSession) -> None:
         """Begin with an unknown client; limit the framer to frames as large as authentication needs."""
         self._gateway, self._framer, self._session = gateway, framer, session
         self._budget = UnauthenticatedBudget(gateway.limits)
+        self._parts = self._part_bytes = 0
         framer.max_frame_bytes = min(gateway.limits.max_unauthenticated_frame_bytes, OTHER_BYTES)
 
     def begin(self, address: str, go_on: Callable[[Callable[[], None]], None]) -> None:
@@ -56,13 +64,15 @@ class Probation:
         if session.is_authenticated:
             take(frames_of(self._framer, nbytes))
             return
+        frames = frames_of(self._framer, nbytes)
+        if not frames and self._framer.failed is None and self._is_charged_later(nbytes):
+            return
         # CPU time, not wall-clock time: the client is not charged for other processes that ran meanwhile.
         began_ns = time.thread_time_ns()
-        frames = frames_of(self._framer, nbytes)
         # No more requests than the budget has left: one read may bring thousands of small ones.
         few, others = frames[: self._budget.requests_left], frames[self._budget.requests_left :]
         take(few)
-        cost = Cost(len(frames), nbytes, time.thread_time_ns() - began_ns)
+        cost = self._cost_of(len(frames), nbytes, time.thread_time_ns() - began_ns)
         gateway.failed_authentications.charge(address, cost, gateway.shared.sasl.now_ms())
         if session.is_authenticated:
             if others:
@@ -71,3 +81,17 @@ class Probation:
         self._budget.spend(cost)
         most = session.max_unauthenticated_frame_bytes
         self._framer.max_frame_bytes = min(gateway.limits.max_unauthenticated_frame_bytes, most)
+
+    def _is_charged_later(self, nbytes: int) -> bool:
+        """Count a read without a complete frame; return whether it is few bytes, and within the budget."""
+        parts, part_bytes = self._parts + 1, self._part_bytes + nbytes
+        if parts > MAX_PARTS or part_bytes > min(MAX_PART_BYTES, self._budget.bytes_left):
+            return False
+        self._parts, self._part_bytes = parts, part_bytes
+        return True
+
+    def _cost_of(self, requests: int, nbytes: int, cpu_ns: int) -> Cost:
+        """Return the cost of a read with that of the reads before it that were not charged yet."""
+        cost = Cost(requests, nbytes + self._part_bytes, cpu_ns + self._parts * PART_CPU_NS)
+        self._parts = self._part_bytes = 0
+        return cost

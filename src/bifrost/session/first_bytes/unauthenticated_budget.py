@@ -24,6 +24,11 @@ class UnauthenticatedBudget:
         """Number of requests that the client may still send."""
         return max(0, self._limits.max_unauthenticated_requests - self._requests)
 
+    @property
+    def bytes_left(self) -> int:
+        """Number of bytes that the client may still send."""
+        return max(0, self._limits.max_unauthenticated_bytes - self._nbytes)
+
     def spend(self, cost: Cost) -> None:
         """Count a cost.
 

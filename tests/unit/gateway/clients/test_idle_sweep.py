@@ -1,9 +1,11 @@
 import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
 
 from bifrost.gateway.clients.idle_sweep import close_idle
+from bifrost.gateway.loop.steps import STEP_S
 from bifrost.session.close_reason import CloseReason
 
 
@@ -80,8 +82,11 @@ def test_others_have_their_turn_between(monkeypatch: pytest.MonkeyPatch) -> None
         turns.append(seconds)
         await sleep(seconds)
 
+    ticks = count()
     monkeypatch.setattr("bifrost.gateway.clients.idle_sweep.asyncio.sleep", counted)
-    connections = [Connection(7) for _ in range(1_500)]
+    # A look takes a fifth of a step here, whatever the machine.
+    monkeypatch.setattr("bifrost.gateway.loop.sweep.perf_counter", lambda: next(ticks) * STEP_S / 5)
+    connections = [Connection(7) for _ in range(60)]
 
     async def scenario() -> None:
         sweeping = asyncio.create_task(close_idle(connections, lambda: 50))

@@ -1,12 +1,15 @@
 """What a client may send before it has authenticated, through the connection that holds it to that."""
 
 import asyncio
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from bifrost.authentication import sasl_server
-from bifrost.gateway.clients.probation import Probation
+from bifrost.authentication.address_costs import Cost
+from bifrost.gateway.clients.probation import MAX_PART_BYTES, MAX_PARTS, PART_CPU_NS, Probation
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.close_reason import CloseReason
 from support.stage import messages
@@ -73,6 +76,64 @@ def test_bytes_are_added_up_though_no_frame_is_whole() -> None:
         assert line.client.take_frames() == []
 
     assert played(scenario, max_unauthenticated_bytes=2_000).ends == {CloseReason.UNAUTHENTICATED_BYTES: 1}
+
+
+def test_parts_of_frames_are_charged_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    charged: list[Cost] = []
+
+    async def scenario(gateway: FakeGateway) -> None:
+        monkeypatch.setattr(
+            gateway.failed_authentications, "charge", lambda _address, cost, _now_ms: charged.append(cost)
+        )
+        line = Line(gateway)
+        frame = framed(ASK)
+        for n in range(MAX_PARTS):
+            receive(line.connection, frame[n : n + 1])
+        assert charged == []
+
+        receive(line.connection, frame[MAX_PARTS : MAX_PARTS + 1])
+        assert [(one.requests, one.nbytes) for one in charged] == [(0, MAX_PARTS + 1)]
+        assert charged[0].cpu_ns >= MAX_PARTS * PART_CPU_NS
+        receive(line.connection, frame[MAX_PARTS + 1 :])
+
+        assert [one.requests for one in charged] == [0, 1]
+        assert sum(one.nbytes for one in charged) == len(frame)
+        assert len(line.client.take_frames()) == 1
+
+    played(scenario)
+
+
+def test_a_large_part_of_a_frame_is_charged_at_once() -> None:
+    async def scenario(gateway: FakeGateway) -> None:
+        for _ in range(10_000):
+            line = Line(gateway)
+            receive(line.connection, framed(bytes(OTHER_BYTES))[: MAX_PART_BYTES + 1])
+            line.connection.connection_lost(None)
+
+        assert gateway.failed_authentications.delay_ms("192.0.2.1", gateway.cluster.stage.now_ms) > 0
+
+    played(scenario)
+
+
+def test_a_byte_of_an_unfinished_frame_costs_few_calls() -> None:
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    async def scenario(gateway: FakeGateway) -> None:
+        line = Line(gateway)
+        frame = framed(ASK)
+        sys.setprofile(count)
+        try:
+            for n in range(MAX_PARTS):
+                receive(line.connection, frame[n : n + 1])
+        finally:
+            sys.setprofile(None)
+
+    played(scenario)
+    assert calls <= 20 * MAX_PARTS
 
 
 def test_cpu_time_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
