@@ -10,7 +10,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-workers hostile format constraints clean check-machine
+.PHONY: demo test three-brokers taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-workers hostile hostile-direct format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "make record-memory   memory of a gateway that encrypts and validates, for an hour (MINUTES=)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
+	@echo "make hostile-direct  what the same requests do to a client of a broker without a gateway (ONLY=, PLOT=1)"
 
 check-machine:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "error: no $(PYTHON): install Python 3.11 or newer, or name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -300,6 +301,11 @@ bench-workers: $(VENV)/.dev
 hostile: $(VENV)/.dev
 	@$(BIN)/python -m bench.hostile $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(BROKERS),--brokers $(BROKERS)) $(if $(PLOT),--plot docs)
+
+# make hostile-direct ONLY=small-requests,slow-readers PLOT=1: the requests of these attacks at a broker without a gateway;
+# PLOT=1: write the table into docs/security.md.
+hostile-direct: $(VENV)/.dev
+	@$(BIN)/python -m bench.hostile.direct --only $(ONLY) $(if $(PLOT),--plot docs)
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info

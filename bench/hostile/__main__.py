@@ -13,11 +13,12 @@ from pathlib import Path
 
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.attack import Attack
+from bench.hostile.attacker_process import TrialError
 from bench.hostile.calibration import measure_records
 from bench.hostile.outcome import HEAD, Outcome, RecordsCost, as_text
 from bench.hostile.report import as_section, new_rows, read_rows
 from bench.hostile.stage import Stage
-from bench.hostile.trial import QUICK, Pace, Trial, TrialError
+from bench.hostile.trial import QUICK, Pace, Trial
 from bench.machine import Machine
 from bench.memory import raise_descriptor_limit
 from bench.page import between, replace_between
@@ -29,7 +30,7 @@ def main() -> int:
     """Run attacks, print what came of them, and judge."""
     options = _options()
     raise_descriptor_limit()
-    chosen = _chosen(options.only)
+    chosen = chosen_attacks(options.only)
     machine, started = Machine.now(), time.monotonic()
     print(machine)
     outcomes, errors, cost = _run(chosen, options.quick, options.brokers)
@@ -57,7 +58,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _chosen(only: str | None) -> list[Attack]:
+def chosen_attacks(only: str | None) -> list[Attack]:
+    """Return the attacks whose names begin so; those of `only` that are whole names stand for themselves."""
     listed = [one for one in ATTACKS.values() if one.is_listed]
     if only is None:
         return listed

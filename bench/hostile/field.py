@@ -55,6 +55,11 @@ class Target:
     def read(cls, path: Path) -> "Target":
         return cls(**json.loads(path.read_text()))
 
+    @property
+    def credentials(self) -> tuple[str, str] | None:
+        """User and password; None: no login is asked for."""
+        return (self.user, self.password) if self.user else None
+
     def write(self, path: Path) -> Path:
         path.write_text(json.dumps(asdict(self)))
         return path
@@ -165,8 +170,7 @@ class Field:
         return (self.target.source, 0) if self.target.source else None
 
     def _log_in(self, port: int, context: ssl.SSLContext | None = None) -> RawClient:
-        credentials = (self.target.user, self.target.password)
-        return RawClient(HOST, port, credentials, context, source=self.target.source)
+        return RawClient(HOST, port, self.target.credentials, context, source=self.target.source)
 
     # -- sending
 

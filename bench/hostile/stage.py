@@ -319,7 +319,7 @@ class Stage:
 
 def make_topic(target: Target) -> tuple[str, int]:
     """Create a tenant's topic through the gateway; return its ID and its first partition's leader once it has one."""
-    client = RawClient(HOST, target.plain_port, (target.user, target.password))
+    client = RawClient(HOST, target.plain_port, target.credentials)
     with contextlib.closing(client):
         topic = CreateTopicsRequest.CreatableTopic(
             name=target.topic, num_partitions=PARTITIONS, replication_factor=-1

@@ -4,15 +4,12 @@ calm: the victim alone ─▶ attack ─▶ until the victim has caught up ─�
 """
 
 import json
-import signal
-import subprocess
-import sys
-import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.hostile.attack import Attack, Evidence
+from bench.hostile.attacker_process import AttackerProcess, TrialError
 from bench.hostile.diary import NONE, Latencies
 from bench.hostile.field import Sent, Target
 from bench.hostile.outcome import Outcome, Process, RecordsCost
@@ -23,17 +20,9 @@ CATCH_UP_S = 90.0
 _VICTIMS = {("tenant", VICTIM), ("api", "SaslHandshake"), ("api", "SaslAuthenticate")}
 """Labels of what the victim may have counted: before authentication no client has a name."""
 
-OVERRUN_S = 90.0
-"""How much longer than asked an attacker may take: it may wait for an answer."""
-STOPPED_S, GOING_S = 4.0, 1.5
-"""For how long brokers stand still, and how long they go on in between: longer than their session time-out."""
 FRESH_MIB = 120.0
 """A gateway that has more resident memory before an attack is replaced."""
 STALL_LARGEST = "bifrost_event_loop_stall_largest_seconds"
-
-
-class TrialError(Exception):
-    """The attack could not be run, or never reached the gateway: the suite is at fault, not the gateway."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Trial:
         self._addresses += 1
         source = f"127.1.{self._addresses // 250}.{1 + self._addresses % 250}"
         target = replace(stage.target, seconds=attack.seconds * pace.factor, source=source)
-        attacker = Attacker(attack.name, target, stage)
+        attacker = AttackerProcess(attack.name, target, stage)
         try:
             time.sleep(pace.settle_s)
             calm = self._read()
@@ -153,7 +142,7 @@ class Trial:
         pace_file.write_text(json.dumps(sorted((int(at), *what) for at, what in sent.pace.items())))
         port = stage.relay_port
         aimed = replace(target, plain_port=port, pace_file=str(pace_file))
-        replay = Attacker("replay", aimed, stage)
+        replay = AttackerProcess("replay", aimed, stage)
         try:
             begin_s = time.monotonic()
             replay.attack(False)
@@ -177,70 +166,6 @@ class Trial:
             0.0,
             0.0,
         )
-
-
-class Attacker:
-    """The process of one attack, ready to begin."""
-
-    def __init__(self, name: str, target: Target, stage: Stage) -> None:
-        """Start it, and wait until it has prepared what it sends.
-
-        Raises:
-            TrialError: it cannot.
-        """
-        self._name, self._stage = name, stage
-        self._seconds = target.seconds
-        file = target.write(stage.new_file("target.json"))
-        self._errors = stage.new_file("attacker.log")
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bench.hostile.attacker", str(file), name],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != "ready\n":
-            self.end()
-            raise TrialError(f"{name} cannot prepare itself:\n{_last_lines(self._errors)}")
-
-    def attack(self, stops_brokers: bool) -> Sent:
-        """Let it begin, and return what it has sent once it is over.
-
-        Raises:
-            TrialError: it failed.
-        """
-        over = threading.Event()
-        stopper = threading.Thread(target=self._stop_brokers, args=(over,))
-        if stops_brokers:
-            stopper.start()
-        try:
-            told, _ = self._process.communicate("go\n", self._seconds + OVERRUN_S)
-        except subprocess.TimeoutExpired:
-            raise TrialError(f"{self._name} did not end") from None
-        finally:
-            over.set()
-            if stops_brokers:
-                stopper.join()
-        if self._process.returncode or not told.strip():
-            raise TrialError(f"{self._name} failed:\n{_last_lines(self._errors)}")
-        return Sent(**json.loads(told.splitlines()[-1]))
-
-    def end(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-    def _stop_brokers(self, over: threading.Event) -> None:
-        while not over.is_set():
-            self._stage.stop_brokers(signal.SIGSTOP)
-            over.wait(STOPPED_S)
-            self._stage.stop_brokers(signal.SIGCONT)
-            over.wait(GOING_S)
 
 
 def check_evidence(attack: Attack, sent: Sent, before: Metrics, after: Metrics, joins: int) -> None:
@@ -278,7 +203,3 @@ def _stall_ms(metrics: Metrics, clock: str) -> float:
     found = metrics.get(STALL_LARGEST, {})
     wanted = {("since", "scrape"), ("clock", clock)}
     return max((1000 * value for labels, value in found.items() if wanted <= set(labels)), default=0.0)
-
-
-def _last_lines(path: Path) -> str:
-    return "\n".join(path.read_text(errors="replace").splitlines()[-12:])

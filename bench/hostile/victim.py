@@ -54,7 +54,7 @@ class RetriableError(OSError):
 
 
 def connect(target: Target, port: int) -> RawClient:
-    return RawClient(HOST, port, (target.user, target.password), source=SOURCE)
+    return RawClient(HOST, port, target.credentials, source=SOURCE)
 
 
 class Records:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.attack import Attack, Evidence
+from bench.hostile.attacker_process import TrialError
+from bench.hostile.direct import DirectStage
+from bench.hostile.direct import as_section as as_direct_section
+from bench.hostile.direct import run as run_directly
 from bench.hostile.outcome import Outcome, RecordsCost
 from bench.hostile.report import as_section, new_rows
 from bench.hostile.stage import Stage
-from bench.hostile.trial import Pace, Trial, TrialError
+from bench.hostile.trial import Pace, Trial
 
 from bifrost.embedded.kafka import EmbeddedKafka
 
@@ -61,3 +66,17 @@ def test_an_attack_that_does_not_work_is_an_error(stage: Stage, monkeypatch: pyt
     monkeypatch.setenv("HOSTILE_NICE", "0")
     with pytest.raises(TrialError, match="has not reached the gateway"):
         Trial(stage, PACE, COST).run(silent)
+
+
+def test_the_same_requests_are_measured_without_a_gateway(
+    kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTILE_NICE", "0")
+    with DirectStage(tmp_path, kafka) as direct:
+        outcome = run_directly(direct, ATTACKS["small-requests"], PACE)
+
+    assert outcome.before.count > 100
+    assert outcome.during.count > 20
+    assert outcome.during.failed == 0
+    assert outcome.sent.answers > 0
+    assert "| small-requests | " in as_direct_section([outcome], "now")
