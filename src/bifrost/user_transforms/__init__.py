@@ -2,7 +2,7 @@
 
 What is not obvious here:
 
-* `frames.py` is all that the gateway imports of this room. Arrow is loaded in the child process alone, and by the
+* `parts.py` is all that the gateway imports of this room. Arrow is loaded in the child process alone, and by the
   commands and jobs that run a transform themselves.
 * The child gets the columns of a batch as they are in memory, in Arrow's layout; so nothing is encoded on the way.
 """

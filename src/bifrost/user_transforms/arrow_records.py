@@ -36,7 +36,7 @@ class WrongBatch(Exception):
 
 
 def read_batch(parts: Sequence[memoryview | None], base_timestamp_ms: int) -> Any:
-    """Return the record batch of parts (frames.py), whose timestamps are milliseconds after `base_timestamp_ms`."""
+    """Return the record batch of parts (parts.py), whose timestamps are milliseconds after `base_timestamp_ms`."""
     deltas, timestamps, *others = parts
     assert deltas is not None
     count = len(deltas) // 4

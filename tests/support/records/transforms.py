@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from bifrost.gateway.sources.transforming.child_process import DYING
+from bifrost.gateway.sources.child_process import DYING
 from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.transforms.record_transform import Direction

@@ -5,11 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from bifrost.confined.frames import LENGTHS, Frame, pack, read_head, read_lengths
 from bifrost.records.codec.columns import ColumnRecord, Columns
 from bifrost.transforms.user.column_parts import columns_from
 from bifrost.transforms.user.column_parts import parts_from as parts_of_columns
 from bifrost.user_transforms.arrow_records import SCHEMA, WrongBatch, check_batch, parts_from, read_batch
-from bifrost.user_transforms.frames import LENGTHS, Frame, pack, parts_of, read_head, read_lengths
+from bifrost.user_transforms.parts import parts_of
 from support.records.record_columns import random_records
 
 BASE_MS = 1_700_000_000_000

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from bifrost.confined.frames import LENGTHS, Frame, pack, read_head, read_lengths
 from bifrost.records.codec.columns import ColumnRecord, Columns
 from bifrost.transforms.user.column_parts import columns_from
 from bifrost.transforms.user.column_parts import parts_from as parts_of_columns
 from bifrost.user_transforms.arrow_records import WrongBatch
 from bifrost.user_transforms.child import run
 from bifrost.user_transforms.context import Context
-from bifrost.user_transforms.frames import LENGTHS, Frame, pack, read_head, read_lengths
 
 HEAD = {
     "tenant": "acme",

@@ -1,13 +1,14 @@
-"""Columns of records as the parts of a message to or from the process of a transform (`user_transforms/frames.py`)."""
+"""Columns of records as the parts of a message to or from the process of a transform (`user_transforms/parts.py`)."""
 
 from collections.abc import Sequence
 
+from bifrost.confined.frames import BrokenFrame, Frame
 from bifrost.records.codec.columns import BytesColumn, Columns
-from bifrost.user_transforms.frames import BrokenFrame, Frame, parts_of
+from bifrost.user_transforms.parts import parts_of
 
 
 def parts_from(columns: Columns) -> Sequence[memoryview | None]:
-    """Return the parts of a batch, in the order of `frames.PARTS`; nothing is copied."""
+    """Return the parts of a batch, in the order of `PARTS`; nothing is copied."""
     return [
         columns.offset_deltas,
         columns.timestamp_deltas,

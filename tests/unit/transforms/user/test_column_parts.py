@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
+from bifrost.confined.frames import LENGTHS, BrokenFrame, Frame, pack, read_head
 from bifrost.records.codec.columns import ColumnRecord, Columns
 from bifrost.transforms.user.column_parts import columns_from, parts_from
-from bifrost.user_transforms.frames import LENGTHS, PARTS, BrokenFrame, Frame, pack, read_head
+from bifrost.user_transforms.parts import PARTS
 
 RECORDS = [
     ColumnRecord(0, 5, b"k", None, ((b"h", None), (b"g", b"x"))),

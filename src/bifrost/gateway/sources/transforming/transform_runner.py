@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bifrost.gateway.sources.transforming.child_process import ChildGone, ChildProcess, LoadFailed, Received
+from bifrost.confined.frames import BrokenFrame
+from bifrost.gateway.sources.child_process import ChildGone, ChildProcess, LoadFailed, Received
 from bifrost.records.codec.columns import Columns
 from bifrost.transforms.record_transform import Direction, Failure
 from bifrost.transforms.user.column_parts import columns_from, parts_from
-from bifrost.user_transforms.frames import BrokenFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,8 @@ MAX_ANSWER_BYTES = 64 << 20
 
 MAX_HELD_BYTES = 128 << 20
 """Answers of one transform whose messages have not gone on yet, in bytes."""
+
+PROGRAM = "bifrost.user_transforms.child"
 
 LOOK_NS = 1_000_000_000
 """The file is looked at no more often."""
@@ -171,7 +173,13 @@ class TransformRunner:
         log.info("transform_reloaded", **self._labels)
 
     async def _started(self) -> ChildProcess:
-        child = ChildProcess(self.spec)
+        spec = self.spec
+        first = {
+            "file": spec.file,
+            "entry_point": spec.entry_point,
+            "max_memory_bytes": spec.max_memory_bytes,
+        }
+        child = ChildProcess(PROGRAM, first)
         self._add("starts")
         try:
             await child.begin()

@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
+from bifrost.confined.frames import LENGTHS, BrokenFrame, Frame, pack, read_head, read_lengths
 from bifrost.pipeline.errors import PipelineError
 from bifrost.records.codec.columns import Columns
 from bifrost.transforms.record_transform import Direction, Failure
 from bifrost.transforms.user.column_parts import columns_from, parts_from
 from bifrost.transforms.user.python_transform import UserRun
-from bifrost.user_transforms.frames import LENGTHS, BrokenFrame, Frame, pack, read_head, read_lengths
 
 COMMAND = (sys.executable, "-I", "-m", "bifrost.user_transforms.child")
 START_TIMEOUT_S = 60.0

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import psutil
 import pytest
 
-from bifrost.gateway.sources.transforming.child_process import ChildGone, ChildProcess, LoadFailed
+from bifrost.gateway.sources.child_process import ChildGone, ChildProcess, LoadFailed
+from bifrost.gateway.sources.transforming.transform_runner import PROGRAM
 from support.records.transforms import BY_VALUE, all_gone, spec_of
+
+
+def child_of(file: Path) -> ChildProcess:
+    return ChildProcess(PROGRAM, spec_of(file)._asdict())
+
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -25,7 +32,7 @@ def test_a_process_lives_until_it_is_ended(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BY_VALUE)
 
     async def scenario() -> None:
-        child = ChildProcess(spec_of(tmp_path / "mine.py"))
+        child = child_of(tmp_path / "mine.py")
         await child.begin()
         process = psutil.Process(child.pid)
         assert process.environ().keys() <= {"LC_CTYPE"}
@@ -38,7 +45,7 @@ def test_a_process_lives_until_it_is_ended(tmp_path: Path) -> None:
 
 def test_it_says_why_it_cannot_load_a_file(tmp_path: Path) -> None:
     async def scenario() -> None:
-        child = ChildProcess(spec_of(tmp_path / "gone.py"))
+        child = child_of(tmp_path / "gone.py")
         with pytest.raises(LoadFailed, match="FileNotFoundError"):
             await child.begin()
         child.end()
@@ -51,10 +58,24 @@ def test_an_answer_that_is_too_long_is_none(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BY_VALUE)
 
     async def scenario() -> None:
-        child = ChildProcess(spec_of(tmp_path / "mine.py"))
+        child = child_of(tmp_path / "mine.py")
         await child.begin()
         with pytest.raises(ChildGone):
             await child.ask({"direction": "no batch"}, (), -1)
+        child.end()
+        await all_gone()
+
+    asyncio.run(scenario())
+
+
+def test_it_says_how_it_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(BY_VALUE)
+
+    async def scenario() -> None:
+        child = child_of(tmp_path / "mine.py")
+        await child.begin()
+        psutil.Process(child.pid).send_signal(signal.SIGSEGV)
+        assert await child.exit_status() == -signal.SIGSEGV
         child.end()
         await all_gone()
 

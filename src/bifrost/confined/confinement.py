@@ -1,4 +1,4 @@
-"""What the process of a transform may not do. It is no sandbox: the operator trusts the code, but for its mistakes.
+"""What a process that works for the gateway may not do. It is no sandbox: its code is trusted, but for its mistakes.
 
 Source: setrlimit(2), prctl(2).
 """
@@ -18,7 +18,7 @@ def confine(memory_bytes: int) -> None:
     """Bound this process, for good.
 
     It ends with its parent, writes nothing into files, gets no rights by starting a program, and has as
-    much more memory as it is given: the address space that Python and Arrow have already is not counted.
+    much more memory as it is given: the address space that it has already is not counted.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for option, value in (

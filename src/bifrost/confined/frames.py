@@ -1,9 +1,9 @@
-"""What the gateway and the process of a transform send each other: a head in JSON, and buffers.
+"""What the gateway and a process that works for it send each other: a head in JSON, and buffers.
 
     4 bytes  length of the head     8 bytes  length of all buffers     the head     the buffers, one after the other
 
-The columns of a batch are a list of parts, in the order of `PARTS`. A part is a buffer or absent; two parts may be the
-same buffer, which is sent once then. Numbers of lengths are big-endian, those in columns are the machine's.
+A message has parts. A part is a buffer or absent; two parts may be the same buffer, which is sent once then. Numbers of
+lengths are big-endian.
 """
 
 import json
@@ -15,20 +15,6 @@ LENGTHS = Struct(">IQ")
 
 MAX_HEAD_BYTES = 65_536
 """Longest head; what is sent here has some hundred bytes."""
-
-PARTS = (
-    "offset_deltas",
-    "timestamp_deltas",
-    *(f"{column}_{part}" for column in ("key", "value") for part in ("data", "offsets", "sizes", "validity")),
-    "header_starts",
-    *(
-        f"{column}_{part}"
-        for column in ("header_key", "header_value")
-        for part in ("data", "offsets", "sizes", "validity")
-    ),
-)
-"""The parts of a batch: int32, int64, and of bytes where each begins and how long it is, in int32, and bits that are 0
-for null. `header_starts` has one element more than there are records."""
 
 
 class BrokenFrame(ValueError):
@@ -87,15 +73,15 @@ def read_head(data: bytes | bytearray) -> dict[str, Any]:
     return found
 
 
-def parts_of(frame: Frame) -> list[memoryview | None]:
-    """Return the parts of the batch in a message.
+def views_of(frame: Frame) -> list[memoryview | None]:
+    """Return the parts of a message.
 
     Raises:
-        BrokenFrame: it has other parts than `PARTS`, or they lie outside of its buffers.
+        BrokenFrame: they lie outside of its buffers.
     """
     sizes, places = frame.head.get("sizes"), frame.head.get("places")
-    if not _are_numbers(sizes) or not _are_numbers(places) or len(places) != len(PARTS):
-        raise BrokenFrame("no batch")
+    if not _are_numbers(sizes) or not _are_numbers(places):
+        raise BrokenFrame("no parts")
     views, at = [], 0
     for size in sizes:
         if size < 0 or at + size > len(frame.buffers):

@@ -3,7 +3,7 @@ import sys
 
 CODE = """
 import resource, sys
-from bifrost.user_transforms.confinement import confine
+from bifrost.confined.confinement import confine
 confine(64 << 20)
 for what in ("CORE", "FSIZE", "NOFILE"):
     print(what, *resource.getrlimit(getattr(resource, f"RLIMIT_{what}")))

@@ -2,16 +2,15 @@ from typing import Any
 
 import pytest
 
-from bifrost.user_transforms.frames import (
+from bifrost.confined.frames import (
     LENGTHS,
     MAX_HEAD_BYTES,
-    PARTS,
     BrokenFrame,
     Frame,
     pack,
-    parts_of,
     read_head,
     read_lengths,
+    views_of,
 )
 
 
@@ -24,13 +23,13 @@ def received(pieces: Any) -> Frame:
 
 def test_parts_arrive_as_they_were_and_a_view_that_is_there_twice_is_sent_once() -> None:
     data, empty = memoryview(b"0123456789"), memoryview(b"")
-    parts = [data, empty, None, data, *[None] * (len(PARTS) - 5), memoryview(b"xy")]
+    parts = [data, empty, None, data, memoryview(b"xy")]
 
     frame = received(pack({"topic": "orders"}, parts))
 
     assert frame.head["topic"] == "orders"
     assert len(frame.buffers) == 12
-    assert [None if one is None else bytes(one) for one in parts_of(frame)] == [
+    assert [None if one is None else bytes(one) for one in views_of(frame)] == [
         None if one is None else bytes(one) for one in parts
     ]
 
@@ -54,14 +53,14 @@ def test_what_is_no_head_is_refused(head: bytes) -> None:
         read_head(head)
 
 
-NOTHING = [-1] * len(PARTS)
+NOTHING = [-1] * 5
 
 
 @pytest.mark.parametrize(
     "head",
     [
         {},
-        {"sizes": [], "places": []},
+        {"sizes": []},
         {"sizes": [5], "places": NOTHING},
         {"sizes": [-1], "places": NOTHING},
         {"sizes": [2, 3], "places": NOTHING},
@@ -73,4 +72,4 @@ NOTHING = [-1] * len(PARTS)
 )
 def test_parts_that_are_not_there_are_refused(head: dict[str, Any]) -> None:
     with pytest.raises(BrokenFrame):
-        parts_of(Frame(head, memoryview(b"abcd")))
+        views_of(Frame(head, memoryview(b"abcd")))

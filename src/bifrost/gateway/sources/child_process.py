@@ -1,4 +1,4 @@
-"""One process of a transform: its start, its socket, its end."""
+"""A process that works for the gateway within bounds: its start, its socket, its end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import os
 import socket
 import subprocess
 import sys
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from bifrost.user_transforms.frames import LENGTHS, Frame, pack, read_head, read_lengths
+from bifrost.confined.frames import LENGTHS, Frame, pack, read_head, read_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bifrost.transforms.user.python_transform import RunSpec
-
-COMMAND = (sys.executable, "-I", "-m", "bifrost.user_transforms.child")
+    from collections.abc import Mapping, Sequence
 
 START_TIMEOUT_S = 60.0
-"""Longest time until a process is ready: it imports Arrow, and what the user's file imports."""
+"""Longest time until a process is ready: that of a transform imports Arrow, and what the user's file imports."""
 
 _PIECE_BYTES = 262_144
 """Read and written at once: between two pieces others have their turn."""
@@ -29,13 +26,16 @@ _PIECE_BYTES = 262_144
 DYING: set[subprocess.Popen[bytes]] = set()
 """Processes that were killed, until their exit status was taken."""
 
+_END_S, _LOOK_S = 1.0, 0.005
+"""How long a process may take to end after its socket was closed, and how often it is looked at."""
+
 
 class ChildGone(Exception):
     """The process has ended, or sent what is no message."""
 
 
 class LoadFailed(Exception):
-    """The process could not load the user's function."""
+    """The process could not make itself ready."""
 
 
 class Received(bytearray):
@@ -47,9 +47,15 @@ class Received(bytearray):
 class ChildProcess:
     """A process that was started."""
 
-    def __init__(self, spec: RunSpec) -> None:
+    def __init__(
+        self, program: str, first: Mapping[str, Any], parts: Sequence[memoryview | None] = ()
+    ) -> None:
         """Start it; it has no environment and no descriptor but the socket.
 
+        Args:
+            program: the module that it runs.
+            first: the first message, which says what it is to prepare.
+            parts: what is behind it.
         Raises:
             OSError: it could not be started.
         """
@@ -58,7 +64,7 @@ class ChildProcess:
         with its_own:
             try:
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                    COMMAND,
+                    (sys.executable, "-I", "-m", program),
                     stdin=its_own.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -70,11 +76,7 @@ class ChildProcess:
             except BaseException:
                 self._socket.close()
                 raise
-        self._first = {
-            "file": spec.file,
-            "entry_point": spec.entry_point,
-            "max_memory_bytes": spec.max_memory_bytes,
-        }
+        self._first, self._parts = dict(first), parts
 
     @property
     def pid(self) -> int:
@@ -86,8 +88,15 @@ class ChildProcess:
         """Whether it has ended by itself."""
         return self._process.poll() is not None
 
+    async def exit_status(self) -> int | None:
+        """Return how a process has ended that sends nothing more: below 0 by a signal; None: it has not."""
+        until_s = monotonic() + _END_S
+        while self._process.poll() is None and monotonic() < until_s:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(_LOOK_S)
+        return self._process.returncode
+
     async def begin(self) -> None:
-        """Let it load the function, and wait until it is ready.
+        """Send the first message, and wait until it is ready.
 
         Raises:
             LoadFailed: it could not; the text says why.
@@ -95,7 +104,7 @@ class ChildProcess:
         """
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
-                answer = await self.ask(self._first, (), 0)
+                answer = await self.ask(self._first, self._parts, 0)
         except TimeoutError:
             raise LoadFailed(f"it was not ready within {START_TIMEOUT_S:.0f} s") from None
         if "error" in answer.head:
