@@ -6,7 +6,7 @@ class AvroProgram:
     def __init__(
         self, kinds: list[int], firsts: list[int], counts: list[int], children: list[int]
     ) -> None: ...
-    def check(self, data: bytes, max_values: int) -> int:
+    def check(self, data: bytes | memoryview, max_values: int) -> int:
         """Return how many values a payload has.
 
         Raises:

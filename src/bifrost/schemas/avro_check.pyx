@@ -13,7 +13,7 @@ A program has a node for each type of the schema:
 Source: Avro 1.12 specification, "Binary Encoding".
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.unicode cimport PyUnicode_DecodeUTF8Stateful
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -111,13 +111,18 @@ cdef class AvroProgram:
         free(self.nodes)
         free(self.children)
 
-    def check(self, bytes data not None, int64_t max_values):
+    def check(self, data not None, int64_t max_values):
         cdef Cursor c
-        c.data = <const uint8_t*>PyBytes_AS_STRING(data)
-        c.at, c.end, c.left = 0, PyBytes_GET_SIZE(data), max_values
-        self.check_node(&c, 0, 0)
-        if c.at != c.end:
-            wrong(&c, "bytes behind the value")
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            c.data = <const uint8_t*>view.buf
+            c.at, c.end, c.left = 0, view.len, max_values
+            self.check_node(&c, 0, 0)
+            if c.at != c.end:
+                wrong(&c, "bytes behind the value")
+        finally:
+            PyBuffer_Release(&view)
         return max_values - c.left
 
     cdef int check_node(self, Cursor* c, int32_t place, int depth) except -1:

@@ -4,14 +4,24 @@
 specification says, released often, Apache licence. An expression cannot loop but over lists and maps of the record.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import cel
 
-from bifrost.schemas.readers.reader import SchemaError
+from bifrost.schemas.readers.reader import NO_BOUND, SchemaError, TakesLong
+from bifrost.schemas.reading_costs import CEL_CHECK, CEL_TEXT, CEL_VALUE
 
 NAMES = frozenset({"key", "value"})
+
+
+_LOOPS = re.compile(r"\.(?:all|exists|exists_one|map|filter|matches)\s*\(|\bin\b")
+"""What makes a rule look at all values once for each of some: each such word in it may multiply the time."""
+
+
+_BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
+"""Where a loop names the variable that it goes through a list or map with."""
 
 
 class Check(NamedTuple):
@@ -19,6 +29,8 @@ class Check(NamedTuple):
 
     name: str
     program: Any
+    loops: int
+    """How often the number of values may multiply its time."""
 
 
 class SchemaChecks:
@@ -30,15 +42,20 @@ class SchemaChecks:
         Raises:
             SchemaError: one is no CEL, or uses another variable than `key` and `value`.
         """
-        self._checks = [Check(name, compiled(text)) for name, text in expressions]
+        self._checks = [Check(name, compiled(text), len(_LOOPS.findall(text))) for name, text in expressions]
 
-    def broken(self, values: Mapping[str, object]) -> str | None:
+    def broken(self, values: Mapping[str, object], most_ns: int = NO_BOUND) -> str | None:
         """Return why a record must not pass, in words without its content; None: it may.
 
         Args:
             values: `key` and `value`, as far as they were read under a schema.
+            most_ns: how long it may take by estimate, in nanoseconds.
+        Raises:
+            TakesLong: it may take longer.
         """
-        for name, program in self._checks:
+        if most_ns < NO_BOUND:
+            self._bound(values, most_ns)
+        for name, program, _ in self._checks:
             try:
                 found = program.execute(dict(values))
             except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -46,6 +63,33 @@ class SchemaChecks:
             if found is not True:
                 return f"it breaks the rule {name}"
         return None
+
+    def _bound(self, values: Mapping[str, object], most_ns: int) -> None:
+        """Raise TakesLong where the rules may take longer."""
+        count = _Counted(most_ns // CEL_VALUE).of(values)
+        cost_ns = sum(CEL_CHECK + CEL_VALUE * count ** (1 + one.loops) for one in self._checks)
+        if cost_ns > most_ns:
+            raise TakesLong
+
+
+class _Counted:
+    """Counts values, and long texts as several, up to a bound."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def of(self, value: object) -> int:
+        found = 1
+        if isinstance(value, str | bytes):
+            found += len(value) // CEL_TEXT
+        self._left -= found
+        if self._left < 0:
+            raise TakesLong
+        if isinstance(value, Mapping):
+            found += sum(self.of(one) for one in value.values())
+        elif isinstance(value, list):
+            found += sum(self.of(one) for one in value)
+        return found
 
 
 def compiled(text: str) -> Any:
@@ -56,7 +100,7 @@ def compiled(text: str) -> Any:
     """
     try:
         program = cel.compile(text)
-        foreign = sorted(set(program.variables()) - NAMES)
+        foreign = sorted(set(program.variables()) - NAMES - set(_BOUND.findall(text)))
     except (ValueError, TypeError, RuntimeError) as error:
         raise SchemaError(f"{text[:80]!r} is no CEL: {str(error).splitlines()[0][:200]}") from None
     if foreign:

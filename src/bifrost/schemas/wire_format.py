@@ -37,17 +37,20 @@ class Unreadable(Exception):
     """Bytes do not read under a schema. The text says why, without any of them."""
 
 
+Buffer = bytes | memoryview
+
+
 class Payload(NamedTuple):
     """A key or value as it names its schema."""
 
     schema_id: SchemaId
-    data: bytes
+    data: Buffer
     """What the schema describes, with the indexes of a Protobuf message before it if these are there too."""
-    indexes: bytes = b""
+    indexes: Buffer = b""
     """What is behind the ID in the header."""
 
 
-def read_payload(data: bytes, headers: Sequence[Header], header_key: bytes) -> Payload:
+def read_payload(data: Buffer, headers: Sequence[Header], header_key: bytes) -> Payload:
     """Return which schema a key or value names, and what is to be read under it.
 
     Args:
@@ -65,11 +68,11 @@ def read_payload(data: bytes, headers: Sequence[Header], header_key: bytes) -> P
     return Payload(schema_id, data[at:])
 
 
-def _read_id(data: bytes) -> tuple[SchemaId, int]:
+def _read_id(data: Buffer) -> tuple[SchemaId, int]:
     size = _SIZES.get(data[0], 0) if data else 0
     if not size or len(data) <= size:
         return NO_ID, 0
-    found = data[1 : 1 + size]
+    found = bytes(data[1 : 1 + size])
     return (int.from_bytes(found) if size == _SIZES[0] else found), 1 + size
 
 
@@ -81,7 +84,7 @@ def told(schema_id: SchemaId) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def read_indexes(payload: Payload) -> tuple[tuple[int, ...], bytes]:
+def read_indexes(payload: Payload) -> tuple[tuple[int, ...], Buffer]:
     """Return the indexes of a Protobuf message, and the message.
 
     Raises:
@@ -102,7 +105,7 @@ def read_indexes(payload: Payload) -> tuple[tuple[int, ...], bytes]:
     return tuple(found) or (0,), payload.data if payload.indexes else source[at:]
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: Buffer, at: int) -> tuple[int, int]:
     value = 0
     for place in range(_MAX_VARINT):
         if at + place >= len(data):

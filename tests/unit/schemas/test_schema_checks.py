@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.schemas.readers.reader import SchemaError
+from bifrost.schemas.readers.reader import SchemaError, TakesLong
 from bifrost.schemas.schema_checks import SchemaChecks
 
 CHECKS = SchemaChecks(
@@ -36,3 +36,45 @@ def test_a_rule_that_is_not_true_or_false_is_broken() -> None:
 def test_an_expression_that_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(SchemaError):
         SchemaChecks([("wrong", text)])
+
+
+def test_loops_name_their_own_variables() -> None:
+    checks = SchemaChecks(
+        [("prices", "value.items.all(item, item.price > 0) && !value.items.exists(i, i.price > 99)")]
+    )
+
+    assert checks.broken({"value": {"items": [{"price": 1}, {"price": 2}]}}) is None
+    assert checks.broken({"value": {"items": [{"price": 1}, {"price": 0}]}}) == "it breaks the rule prices"
+    assert checks.broken({"value": {"items": [{"price": 100}]}}) == "it breaks the rule prices"
+    with pytest.raises(SchemaError, match="uses other"):
+        SchemaChecks([("wrong", "value.items.all(item, other.price > 0)")])
+    outside = SchemaChecks([("wrong", "value.items.all(item, item.price > 0) && item.price > 0")])
+    assert "cannot be applied" in str(outside.broken({"value": {"items": [{"price": 1}]}}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "most"),
+    [
+        ("value.a[0] >= 0", 1_000),
+        ("value.a.all(x, x >= 0)", 30),
+        ("value.a.all(x, x in value.a)", 10),
+        ("value.a.all(x, value.a.all(y, x + y >= 0))", 10),
+        ("value.a[0] in [0, 1, 2]", 30),
+    ],
+)
+def test_what_takes_long_is_not_begun(expression: str, most: int) -> None:
+    checks = SchemaChecks([("one", expression)])
+
+    assert checks.broken({"value": {"a": [0]}}, 500_000) is None
+    with pytest.raises(TakesLong):
+        checks.broken({"value": {"a": [0] * most}}, 500_000)
+    assert checks.broken({"value": {"a": [0] * most}}) is None
+
+
+def test_long_texts_take_long() -> None:
+    checks = SchemaChecks([("one", "value.a != 'x'")])
+
+    with pytest.raises(TakesLong):
+        checks.broken({"value": {"a": "y" * 100_000}}, 500_000)
+    with pytest.raises(TakesLong):
+        SchemaChecks([("one", "true")] * 100).broken({"value": [0] * 100}, 500_000)

@@ -13,7 +13,8 @@ import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
 
 from bifrost.schemas.avro_program import avro_program
-from bifrost.schemas.readers.reader import MAX_RULE_VALUES, MAX_VALUES, SchemaError
+from bifrost.schemas.readers.reader import MAX_RULE_VALUES, MAX_VALUES, NO_BOUND, SchemaError, TakesLong
+from bifrost.schemas.reading_costs import AVRO_BYTE, AVRO_VALUE
 from bifrost.schemas.registered_schema import RegisteredSchema
 from bifrost.schemas.wire_format import Payload, Unreadable
 
@@ -30,6 +31,7 @@ class AvroReader:
         Raises:
             SchemaError: the schema is none.
         """
+        self.schema = schema
         named: dict[str, Any] = {}
         try:
             for one in schema.references:
@@ -45,23 +47,26 @@ class AvroReader:
         self._is_bytes = parsed == "bytes" or (isinstance(parsed, dict) and parsed["type"] == "bytes")
         self.names = frozenset([str(parsed["name"])] if isinstance(parsed, dict) and "name" in parsed else ())
 
-    def check(self, payload: Payload) -> None:
-        """See `Reader`."""
+    def check(self, payload: Payload, most_ns: int = NO_BOUND) -> None:
+        """See `Reader`; it pauses, so no payload takes long."""
         self._check(payload, MAX_VALUES)
 
-    def value(self, payload: Payload) -> object:
+    def value(self, payload: Payload, most_ns: int = NO_BOUND) -> object:
         """See `Reader`."""
-        self._check(payload, MAX_RULE_VALUES)
+        count = self._check(payload, MAX_RULE_VALUES)
+        if AVRO_BYTE * len(payload.data) + AVRO_VALUE * count > most_ns:
+            raise TakesLong
         if self._is_bytes:
-            return payload.data
+            return bytes(payload.data)
         found: Any = fastavro.schemaless_reader(io.BytesIO(payload.data), self._whole, None)
         return found["value"]
 
-    def _check(self, payload: Payload, most: int) -> None:
+    def _check(self, payload: Payload, most: int) -> int:
+        """Return how many values a payload has that reads."""
         if self._is_bytes:
-            return
+            return 1
         try:
-            self._program.check(payload.data, most)
+            return self._program.check(payload.data, most)
         except ValueError as error:
             raise Unreadable(str(error)) from None
 

@@ -10,7 +10,9 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from bifrost.schemas.readers.reader import MAX_RULE_VALUES, SchemaError
+from bifrost.schemas.json_weight import weight_of
+from bifrost.schemas.readers.reader import MAX_RULE_VALUES, NO_BOUND, SchemaError, TakesLong
+from bifrost.schemas.reading_costs import JSON_BYTE, JSON_NODE, JSON_STATE, JSON_VALUE
 from bifrost.schemas.registered_schema import RegisteredSchema
 from bifrost.schemas.wire_format import Payload, Unreadable
 
@@ -34,34 +36,58 @@ class JsonReader:
             )
         except (ValueError, TypeError, RecursionError) as error:
             raise SchemaError(f"it is no JSON Schema ({type(error).__name__})") from None
+        self.schema, self._weight = schema, weight_of(text, references)
         title = text.get("title") if isinstance(text, dict) else None
         self.names = frozenset([title] if isinstance(title, str) else ())
 
-    def check(self, payload: Payload) -> None:
+    def check(self, payload: Payload, most_ns: int = NO_BOUND) -> None:
         """See `Reader`."""
+        if most_ns < NO_BOUND:
+            if JSON_BYTE * len(payload.data) > most_ns:
+                raise TakesLong
+            self._bound(payload, _count(payload), most_ns)
         self._read(payload)
 
-    def value(self, payload: Payload) -> object:
+    def value(self, payload: Payload, most_ns: int = NO_BOUND) -> object:
         """See `Reader`."""
-        # Each value but the first stands behind one of these bytes.
-        marks = sum(payload.data.count(mark) for mark in (b",", b":", b"[", b"{"))
-        if marks >= MAX_RULE_VALUES:
+        if most_ns < NO_BOUND and JSON_BYTE * len(payload.data) > most_ns:
+            raise TakesLong
+        count = _count(payload)
+        if count > MAX_RULE_VALUES:
             raise Unreadable("more values than rules may have")
+        if most_ns < NO_BOUND:
+            self._bound(payload, count, most_ns)
         return self._read(payload)
+
+    def _bound(self, payload: Payload, count: int, most_ns: int) -> None:
+        """Raise TakesLong where a payload may take longer."""
+        if self._weight is None:
+            raise TakesLong
+        of_byte = JSON_BYTE + JSON_STATE * self._weight.states
+        of_value = JSON_VALUE + JSON_NODE * self._weight.nodes
+        if of_byte * len(payload.data) + of_value * count > most_ns:
+            raise TakesLong
 
     def _read(self, payload: Payload) -> object:
         try:
-            value: object = json.loads(payload.data.decode(), parse_constant=_no_constant)
+            value: object = json.loads(str(payload.data, "utf-8"), parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
             place = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
             raise Unreadable(f"no JSON{place}") from None
         try:
-            fault = next(self._validator.iter_errors(value), None)
+            # The first fault alone: to tell all of them may take a thousand times as long.
+            self._validator.validate(value)
+        except jsonschema_rs.ValidationError as fault:
+            raise Unreadable(f"it breaks the schema at {_pointer(fault.schema_path)}") from None
         except (ValueError, RecursionError, OverflowError):
             raise Unreadable("a number or a depth that cannot be checked") from None
-        if fault is not None:
-            raise Unreadable(f"it breaks the schema at {_pointer(fault.schema_path)}")
         return value
+
+
+def _count(payload: Payload) -> int:
+    """Return how many values a payload has at most: each but the first stands behind one of these bytes."""
+    data = bytes(payload.data)
+    return 1 + sum(data.count(mark) for mark in (b",", b":", b"[", b"{"))
 
 
 def _referred(references: dict[str, Any], uri: str) -> Any:

@@ -13,9 +13,10 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from bifrost.schemas.readers.reader import MAX_RULE_VALUES, SchemaError
+from bifrost.schemas.readers.reader import MAX_RULE_VALUES, NO_BOUND, SchemaError, TakesLong
+from bifrost.schemas.reading_costs import PROTOBUF_BYTE, PROTOBUF_VALUE
 from bifrost.schemas.registered_schema import RegisteredSchema
-from bifrost.schemas.wire_format import Payload, Unreadable, read_indexes
+from bifrost.schemas.wire_format import Buffer, Payload, Unreadable, read_indexes
 
 
 class ProtobufReader:
@@ -27,6 +28,7 @@ class ProtobufReader:
         Raises:
             SchemaError: its descriptors do not fit together.
         """
+        self.schema = schema
         pool = descriptor_pool.DescriptorPool()
         try:
             files = descriptor_pb2.FileDescriptorSet.FromString(schema.descriptors).file
@@ -41,13 +43,15 @@ class ProtobufReader:
             self._collect({(index,)}, file.message_types_by_name[one.name], one, names)
         self.names = frozenset(names)
 
-    def check(self, payload: Payload) -> None:
+    def check(self, payload: Payload, most_ns: int = NO_BOUND) -> None:
         """See `Reader`."""
-        self._read(payload)
+        self._read(payload, most_ns)
 
-    def value(self, payload: Payload) -> object:
+    def value(self, payload: Payload, most_ns: int = NO_BOUND) -> object:
         """See `Reader`."""
-        return _Plain().of(self._read(payload))
+        message = self._read(payload, most_ns)
+        left_ns = most_ns - PROTOBUF_BYTE * len(payload.data)
+        return _Plain(left_ns // PROTOBUF_VALUE).of(message)
 
     def _collect(self, places: set[tuple[int, ...]], descriptor: Any, proto: Any, names: list[str]) -> None:
         for place in places:
@@ -61,7 +65,9 @@ class ProtobufReader:
             self._collect(below, descriptor.nested_types_by_name[one.name], one, names)
             in_text += 1
 
-    def _read(self, payload: Payload) -> Any:
+    def _read(self, payload: Payload, most_ns: int) -> Any:
+        if PROTOBUF_BYTE * len(payload.data) > most_ns:
+            raise TakesLong
         indexes, data = read_indexes(payload)
         fault = Unreadable("the schema has no message of these indexes")
         for made in self._messages.get(indexes, ()):
@@ -72,9 +78,9 @@ class ProtobufReader:
         raise fault
 
     @staticmethod
-    def _message(made: Any, data: bytes) -> Any:
+    def _message(made: Any, data: Buffer) -> Any:
         try:
-            message = made.FromString(data)
+            message = made.FromString(bytes(data))
         except DecodeError:
             raise Unreadable(f"it does not read as {made.DESCRIPTOR.full_name}") from None
         if len(UnknownFieldSet(message)):
@@ -87,11 +93,13 @@ class ProtobufReader:
 class _Plain:
     """Makes dictionaries of messages; fields without presence have their defaults, others are absent when not set."""
 
-    def __init__(self) -> None:
-        self._left = MAX_RULE_VALUES
+    def __init__(self, at_once: int) -> None:
+        """Make no more than `at_once` fields: more take too long."""
+        self._at_once, self._made = at_once, 0
 
     def of(self, message: Any) -> dict[str, object]:
         found: dict[str, object] = {}
+        self._count(len(message.DESCRIPTOR.fields))
         for field in message.DESCRIPTOR.fields:
             if field.has_presence and not message.HasField(field.name):
                 if field.message_type is None and field.containing_oneof is None:
@@ -109,7 +117,12 @@ class _Plain:
         return self._one(field, value)
 
     def _one(self, field: Any, value: Any) -> object:
-        self._left -= 1
-        if self._left < 0:
-            raise Unreadable("more values than rules may have")
+        self._count(1)
         return value if field.message_type is None else self.of(value)
+
+    def _count(self, fields: int) -> None:
+        self._made += fields
+        if self._made > self._at_once:
+            raise TakesLong
+        if self._made > MAX_RULE_VALUES:
+            raise Unreadable("more values than rules may have")

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from bifrost.schemas.readers.avro_reader import AvroReader
-from bifrost.schemas.readers.reader import SchemaError
+from bifrost.schemas.readers.reader import SchemaError, TakesLong
 from bifrost.schemas.registered_schema import Reference, RegisteredSchema, SchemaType
 from bifrost.schemas.wire_format import Payload, Unreadable
 
@@ -66,3 +66,15 @@ def test_many_values_in_few_bytes_are_not_made() -> None:
     for read in (reader.check, reader.value):
         with pytest.raises(Unreadable, match="more values"):
             read(many)
+
+
+def test_what_takes_long_is_not_made_and_checked_all_the_same() -> None:
+    reader = reader_of({"type": "array", "items": "null"})
+    nulls = b"\xa0\x9c\1\0"  # 10,000 of them, in a block
+
+    reader.check(Payload(1, memoryview(nulls)), 1)
+    with pytest.raises(TakesLong):
+        reader.value(Payload(1, nulls), 1_000_000)
+    assert reader.value(Payload(1, nulls)) == [None] * 10_000
+    assert reader.value(Payload(1, memoryview(b"\2\0")), 1_000_000) == [None]
+    assert reader_of("bytes").value(Payload(1, memoryview(b"any"))) == b"any"

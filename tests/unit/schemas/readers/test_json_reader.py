@@ -5,7 +5,7 @@ import pytest
 
 from bifrost.schemas.readers import json_reader
 from bifrost.schemas.readers.json_reader import JsonReader
-from bifrost.schemas.readers.reader import SchemaError
+from bifrost.schemas.readers.reader import SchemaError, TakesLong
 from bifrost.schemas.registered_schema import Reference, RegisteredSchema, SchemaType
 from bifrost.schemas.wire_format import Payload, Unreadable
 
@@ -80,3 +80,40 @@ def test_more_values_than_rules_may_have_are_refused(monkeypatch: pytest.MonkeyP
     assert reader.value(Payload(1, b"[1,2,3]")) == [1, 2, 3]
     with pytest.raises(Unreadable, match="more values"):
         reader.value(Payload(1, b"[[],[],[],[],[],[]]"))
+
+
+MILLISECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload"),
+    [
+        (True, b'"' + b"a" * 1_000_000 + b'"'),
+        (True, b"[" + b"1," * 10_000 + b"1]"),
+        ({"items": {"allOf": [{"type": "integer"}] * 200}}, b"[" + b"1," * 1_000 + b"1]"),
+        ({"pattern": "(a|b)*a(a|b){100}c"}, b'"' + b"ab" * 1_000 + b'"'),
+        ({"items": {"$ref": "#"}}, b"1"),
+        ({"anyOf": [{"$ref": "#/items"}], "items": {"$ref": "#"}}, b"1"),
+    ],
+)
+def test_what_takes_long_is_not_begun(schema: Any, payload: bytes) -> None:
+    reader = reader_of(schema)
+
+    for read in (reader.check, reader.value):
+        with pytest.raises(TakesLong):
+            read(Payload(1, payload), MILLISECOND)
+    reader.check(Payload(1, b"1"))
+
+
+def test_payloads_of_a_usual_size_are_read_at_once() -> None:
+    payload = json.dumps({"age": 3, "name": "aaa", "items": [{"id": 1, "price": 2.5}] * 50}).encode()
+
+    reader_of(USER).check(Payload(1, payload), MILLISECOND)
+    reader_of(USER).check(Payload(1, memoryview(payload)), MILLISECOND)
+
+
+def test_a_payload_with_many_faults_is_refused_for_the_first() -> None:
+    reader = reader_of({"items": {"anyOf": [{"required": [f"a{number}"]} for number in range(30)]}})
+
+    with pytest.raises(Unreadable, match="/items/anyOf"):
+        reader.check(Payload(1, b"[" + b"{}," * 10_000 + b"{}]"))

@@ -2,7 +2,7 @@ import pytest
 
 from bifrost.registry.protobuf_compiler import compile_protobuf
 from bifrost.schemas.readers.protobuf_reader import ProtobufReader
-from bifrost.schemas.readers.reader import SchemaError
+from bifrost.schemas.readers.reader import SchemaError, TakesLong
 from bifrost.schemas.registered_schema import Reference, RegisteredSchema, SchemaType
 from bifrost.schemas.wire_format import Payload, Unreadable
 
@@ -82,3 +82,28 @@ def test_descriptors_that_do_not_fit_are_refused() -> None:
     for descriptors in (b"", b"\xff", b"\x0a\6\x0a\1a\x1a\1b"):
         with pytest.raises(SchemaError):
             ProtobufReader(RegisteredSchema(SchemaType.PROTOBUF, TEXT, descriptors=descriptors))
+
+
+def test_what_takes_long_is_not_begun(reader: ProtobufReader) -> None:
+    tags = b"\0" + b"\x1a\0" * 1_000
+
+    reader.check(Payload(1, tags), 1_000_000)
+    with pytest.raises(TakesLong):
+        reader.value(Payload(1, tags), 1_000_000)
+    with pytest.raises(TakesLong):
+        reader.check(Payload(1, b"\0" + b"\x1a\0" * 10_000), 1_000_000)
+    assert reader.value(Payload(1, memoryview(b"\0\x1a\1a")), 1_000_000) == {
+        "id": 0,
+        "tags": ["a"],
+        "parts": {},
+    }
+
+
+def test_fields_that_are_not_set_count_as_values() -> None:
+    fields = "".join(f"int32 f{number} = {number + 2};" for number in range(1_000))
+    text = f'syntax = "proto3"; message M {{ repeated M inner = 1; {fields} }}'
+    schema = RegisteredSchema(SchemaType.PROTOBUF, text)
+    wide = ProtobufReader(RegisteredSchema(schema.kind, text, descriptors=compile_protobuf(schema)))
+
+    with pytest.raises(Unreadable, match="more values"):
+        wide.value(Payload(1, b"\0" + b"\x0a\0" * 200))
