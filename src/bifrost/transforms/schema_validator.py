@@ -1,7 +1,8 @@
 """SchemaValidator: rejects records whose key or value names no schema of their topic, or does not read under it.
 
 At level `id` compiled code finds which schemas a batch names, mostly one, and nothing is made for a record. The other
-levels read each payload. What the registry says of an ID comes from the source `schemas`.
+levels read each payload. What the registry says of an ID comes from the source `schemas`. A record that takes long to
+read is read by the source `readings`; all others here, one after the other, with pauses between them.
 """
 
 from pathlib import Path
@@ -10,9 +11,10 @@ from bifrost.config.records.fail_mode import FailMode
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.config.records.schema_config import SchemaLevel, SchemaPart
 from bifrost.records.codec.client_batch import ClientBatch
-from bifrost.records.codec.columns import Columns
+from bifrost.records.codec.columns import BytesColumn, Columns
 from bifrost.records.codec.memory import MemoryBudget
-from bifrost.schemas.readers.reader import Reader, SchemaError
+from bifrost.schemas.readers.reader import Reader, SchemaError, TakesLong
+from bifrost.schemas.record_check import ReadPart, fault_of
 from bifrost.schemas.schema_ids import find_records_with, find_schema_ids
 from bifrost.schemas.schema_key import RegistrySettings, SchemaAnswer, SchemaKey, SubjectStrategy
 from bifrost.schemas.wire_format import (
@@ -21,9 +23,18 @@ from bifrost.schemas.wire_format import (
     TWO_IDS,
     VALUE_HEADER,
     SchemaId,
-    Unreadable,
     read_payload,
 )
+from bifrost.transforms.batch_digest import digest_of
+from bifrost.transforms.large_values import (
+    AT_ONCE_NS,
+    GivenRecords,
+    LargeRecord,
+    ReadRecords,
+    ReadSpec,
+    RecordsToRead,
+)
+from bifrost.transforms.large_values import SOURCE as READINGS
 from bifrost.transforms.record_transform import (
     Direction,
     Failure,
@@ -67,9 +78,17 @@ class _Stop(Exception):
 class SchemaValidator:
     """Checks the records of one topic."""
 
-    def __init__(self, name: str, config: FilterConfig, topic: Topic) -> None:
-        """Prepare what `config` asks for; `name` is what the operator knows the transform by."""
-        self._name = name
+    def __init__(self, name: str, config: FilterConfig, topic: Topic, *, most_ns: int = AT_ONCE_NS) -> None:
+        """Prepare what `config` asks for.
+
+        Args:
+            name: what the operator knows the transform by.
+            config: see `SchemaValidatorConfig`.
+            topic: whose records are checked.
+            most_ns: how long a record may take by estimate that is read here, in nanoseconds.
+        """
+        self._name, self._topic, self._most_ns = name, topic.name, most_ns
+        self._spec = read_spec_of(topic.tenant, name, config)
         self._enforces, self._is_open = config.enforce, config.fail is FailMode.OPEN
         self._is_final = config.fail is FailMode.QUARANTINE
         self._reads = config.level is not SchemaLevel.ID
@@ -105,14 +124,14 @@ class SchemaValidator:
     ) -> Outcome:
         """Return the records as they are, or why they must not pass; see `RecordTransform`."""
         try:
-            is_checked = self._check(columns, direction, known)
+            is_checked = self._check(batch, columns, direction, known)
         except _Stop as stop:
             if isinstance(stop.outcome, Rejected) and not self._enforces:
                 return Noted(columns, "unenforced", _reason_of(stop.outcome))
             return stop.outcome
         return columns if is_checked else Noted(columns, "unchecked")
 
-    def _check(self, columns: Columns, direction: Direction, known: Known) -> bool:
+    def _check(self, batch: ClientBatch, columns: Columns, direction: Direction, known: Known) -> bool:
         """Check all records; return whether each could be."""
         if self._broken is not None:
             raise _Stop(Rejected((), self._broken))
@@ -125,9 +144,8 @@ class SchemaValidator:
             raise _Stop(Needs(frozenset(missing)))
         if failures and not self._is_open:
             raise _Stop(self._failed(failures[0], direction))
-        if self._reads:
-            self._read(columns, readers)
-        return not failures
+        is_read = not self._reads or self._read(batch, columns, readers, known)
+        return is_read and not failures
 
     def _find(
         self,
@@ -176,44 +194,89 @@ class SchemaValidator:
         named = Failure(f"{self._name}: {failure.reason}", failure.is_retriable and not self._is_final)
         return named.rejected(direction, ErrorCode.INVALID_RECORD)
 
-    def _read(self, columns: Columns, readers: dict[SchemaPart, Found]) -> None:
-        """Read each record, and reject those that do not read or break a rule."""
-        rejections = []
+    def _read(
+        self, batch: ClientBatch, columns: Columns, readers: dict[SchemaPart, Found], known: Known
+    ) -> bool:
+        """Read each record, and reject those that do not read or break a rule; return whether each could be read."""
+        reasons: dict[int, str] = {}
+        large: list[LargeRecord] = []
+        key: RecordsToRead | None = None
+        answer: object = None
         for record in in_steps(range(len(columns)), _ROUNDS):
-            reason = self._reason(columns, record, readers)
-            if reason is not None:
-                rejections.append(Rejection(record, f"{self._name}: {reason}"))
-                if len(rejections) >= MAX_REJECTIONS:
+            parts = self._parts_of(columns, record, readers)
+            try:
+                reason = self._too_large(parts) or fault_of(parts, self._checks, self._most_ns)
+            except TakesLong:
+                if key is None:
+                    # What it is given is filled while the loop goes on.
+                    key = self._to_read(batch, GivenRecords(large, reasons))
+                    answer = self._answer(known, key)
+                if isinstance(answer, ReadRecords):
+                    reasons = dict(answer.reasons)
                     break
-        if rejections:
-            raise _Stop(Rejected(tuple(rejections)))
+                if answer is None:
+                    large.append(LargeRecord(record, parts))
+                continue
+            if reason is not None:
+                reasons[record] = reason
+                if len(reasons) >= MAX_REJECTIONS:
+                    large.clear()
+                    break
+        if large and key is not None:
+            raise _Stop(Needs(frozenset({key})))
+        if reasons:
+            found = sorted(reasons.items())[:MAX_REJECTIONS]
+            raise _Stop(Rejected(tuple(Rejection(at, f"{self._name}: {why}") for at, why in found)))
+        return not isinstance(answer, Failure)
 
-    def _reason(self, columns: Columns, record: int, readers: dict[SchemaPart, Found]) -> str | None:
-        """Return why a record is not valid; None: it is."""
+    def _to_read(self, batch: ClientBatch, given: GivenRecords) -> RecordsToRead:
+        return RecordsToRead(self._spec, self._topic, digest_of(batch.data), given)
+
+    def _answer(self, known: Known, key: RecordsToRead) -> object:
+        """Return what the process says; a Failure where records pass unread, None where it was not asked."""
+        answer = known.get(key)
+        if isinstance(answer, Failure) and not self._is_open:
+            raise _Stop(self._failed(answer, Direction.PRODUCE))
+        return answer
+
+    def _too_large(self, parts: tuple[ReadPart, ...]) -> str | None:
+        for part in parts:
+            if len(part.payload.data) > self._max_bytes:
+                return f"{part.name}: more than {self._max_bytes} bytes"
+        return None
+
+    def _parts_of(
+        self, columns: Columns, record: int, readers: dict[SchemaPart, Found]
+    ) -> tuple[ReadPart, ...]:
+        """Return what of a record is read."""
         headers = columns.headers(record) if len(columns.header_keys) else ()
-        values: dict[str, object] = {}
-        for part, found in readers.items():
+        found: list[ReadPart] = []
+        for part, of_part in readers.items():
             is_key = part is SchemaPart.KEY
-            data = (columns.keys if is_key else columns.values)[record]
+            data = _view(columns.keys if is_key else columns.values, record)
             if data is None:
                 continue
             payload = read_payload(data, headers, KEY_HEADER if is_key else VALUE_HEADER)
-            reader = found.get(payload.schema_id)
+            reader = of_part.get(payload.schema_id)
             if reader is None:
                 # The registry gave no answer, and `fail: open` lets it pass.
-                return None
-            if len(payload.data) > self._max_bytes:
-                return f"{part}: more than {self._max_bytes} bytes"
-            try:
-                if self._checks is None:
-                    reader.check(payload)
-                else:
-                    values[part.value] = reader.value(payload)
-            except Unreadable as error:
-                return f"{part}: it does not read under its schema: {error}"
-        if self._checks is None or SchemaPart.VALUE.value not in values:
-            return None
-        return self._checks.broken(values)
+                break
+            found.append(ReadPart(part.value, reader, payload))
+        return tuple(found)
+
+
+def _view(column: BytesColumn, row: int) -> memoryview | None:
+    """Return the bytes of a row where they are: a large value is not copied at once."""
+    if column.is_null(row):
+        return None
+    start = column.offsets[row]
+    return column.data[start : start + column.sizes[row]]
+
+
+def read_spec_of(tenant: str, name: str, config: FilterConfig) -> ReadSpec:
+    """Return what reads the large records of a filter."""
+    checks = tuple((one.name, one.expression) for one in config.checks)
+    return ReadSpec(tenant, name, config.max_payload_bytes, checks)
 
 
 def _reason_of(rejected: Rejected) -> str:
@@ -241,4 +304,8 @@ def _path(name: str | None) -> Path | None:
     return None if name is None else Path(name)
 
 
-KIND = TransformKind(frozenset({Direction.PRODUCE}), SchemaValidator, sources=frozenset({SOURCE}))
+def _make(name: str, config: FilterConfig, topic: Topic) -> SchemaValidator:
+    return SchemaValidator(name, config, topic)
+
+
+KIND = TransformKind(frozenset({Direction.PRODUCE}), _make, sources=frozenset({SOURCE, READINGS}))

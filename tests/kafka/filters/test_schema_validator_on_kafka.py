@@ -5,11 +5,14 @@ The gateway asks a registry over TLS, whose certificate a private CA has signed.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
@@ -30,6 +33,7 @@ from support.records.record_columns import batch_of
 from support.registry_server import RegistryServer
 
 WAIT_S = 60.0
+ZSTD = 4
 JOURNAL = "validating"
 STRICT, IDS, RULES, LAX, OPEN = (
     "schemas-strict",
@@ -94,16 +98,22 @@ def validating(
     directory = tmp_path_factory.mktemp("validating")
     journal = {"interval_ms": 300, "snapshot_interval_ms": 0, "partitions": 3, "gateway_id": JOURNAL}
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    options["proxy"] = {"journal": journal}
+    options["proxy"] = {"journal": journal, "limits": {"max_record_wait_ms": 4_000}}
     with GatewayProcess(directory, kafka.bootstrap, **options) as process:
         yield process
 
 
-def sent(gateway: GatewayProcess, topic: str, *values: bytes | None, version: int = PRODUCE_BY_NAME) -> Any:
+def sent(
+    gateway: GatewayProcess,
+    topic: str,
+    *values: bytes | None,
+    version: int = PRODUCE_BY_NAME,
+    codec: int = 0,
+) -> Any:
     """Produce a batch and return the answer of its partition."""
     records = [ColumnRecord(at, 0, b"k", value) for at, value in enumerate(values)]
     with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
-        response = client.request(produce_request(topic, batch_of(records)), version)
+        response = client.request(produce_request(topic, batch_of(records, codec=codec)), version)
     [partition] = response.responses[0].partition_responses
     return partition
 
@@ -260,3 +270,97 @@ def test_old_clients_are_told_of_a_policy(validating: GatewayProcess, fresh_topi
     fresh_topic("globex", STRICT)
 
     assert sent(validating, STRICT, b"no schema", version=7).error_code == ErrorCode.POLICY_VIOLATION
+
+
+TWICE = [{"items": {"$ref": "#/$defs/a"}}] * 2
+ENDLESS = {"$defs": {"a": {"allOf": TWICE}}, "$ref": "#/$defs/a"}
+"""A value of 50 brackets is compared 2^50 times."""
+LARGE = b'{"age": 20, "list": [' + b"1," * 2_000_000 + b"1]}"
+READ = "kafka_proxy_schema_process_"
+OF_STRICT = {"tenant": "globex", "filter": STRICT}
+
+
+def reading_process(gateway: GatewayProcess) -> psutil.Process:
+    """Return the process that reads large records of one filter."""
+    [found] = [
+        one
+        for one in psutil.Process(gateway.pid).children(recursive=True)
+        if "bifrost.schema_process.child" in one.cmdline()
+    ]
+    return found
+
+
+def test_large_records_are_read_in_a_process_of_their_own(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("globex", STRICT)
+    user = registry.add(f"{STRICT}-value", USER, "JSON")
+    before = admin_port.value(validating, f"{READ}batches_total", **OF_STRICT)
+    good, wrong = of(user, LARGE), of(user, LARGE.replace(b"age", b"old"))
+
+    assert sent(validating, STRICT, of(user, b'{"age": 1}'), good, codec=ZSTD).error_code == ErrorCode.NONE
+    partition = sent(validating, STRICT, good, of(user, b"{}"), wrong, codec=ZSTD)
+
+    assert partition.error_code == ErrorCode.INVALID_RECORD
+    assert [(one.batch_index, one.batch_index_error_message) for one in partition.record_errors] == [
+        (at, f"{STRICT}: value: it does not read under its schema: it breaks the schema at /required")
+        for at in (1, 2)
+    ]
+    assert [len(one or b"") for one in stored(broker, STRICT)] == [15, len(good)]
+    metric = f"{READ}batches_total"
+    admin_port.await_value(lambda: admin_port.value(validating, metric, **OF_STRICT), before + 2)
+    assert admin_port.value(validating, f"{READ}seconds_total", **OF_STRICT) > 0
+    assert admin_port.value(validating, f"{READ}starts_total", **OF_STRICT) >= 1
+
+
+def test_a_record_without_a_bound_of_time_is_refused_and_other_clients_are_served(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    for topic in (STRICT, IDS):
+        fresh_topic("globex", topic)
+    endless, own = registry.add(f"{STRICT}-value", ENDLESS, "JSON"), registry.add(f"{IDS}-value", "string")
+    sent(validating, IDS, of(own, b"warm"))
+    told: list[Any] = []
+    attack = threading.Thread(
+        target=lambda: told.append(sent(validating, STRICT, of(endless, b"[" * 50 + b"]" * 50)))
+    )
+    attack.start()
+    served = 0
+    while attack.is_alive():
+        assert sent(validating, IDS, of(own, b"x")).error_code == ErrorCode.NONE
+        served += 1
+    attack.join()
+
+    # It has a second of a processor, in which a gateway that waits would serve one request.
+    assert served >= 10
+    assert told[0].error_code == ErrorCode.INVALID_RECORD
+    assert told[0].record_errors[0].batch_index_error_message == (
+        f"{STRICT}: it takes longer or more memory to read than a record may"
+    )
+    assert stored(broker, STRICT) == []
+    assert admin_port.value(validating, f"{READ}failures_total", reason="time", **OF_STRICT) >= 1
+
+
+def test_while_the_process_is_away_large_records_wait_or_pass_as_the_operator_wants(
+    validating: GatewayProcess, registry: RegistryServer, broker: Endpoint, fresh_topic: FreshTopic
+) -> None:
+    for topic in (STRICT, OPEN):
+        fresh_topic("globex", topic)
+    user = registry.add(f"{STRICT}-value", USER, "JSON")
+    registry.add(f"{OPEN}-value", USER, "JSON")
+    large = of(user, LARGE)
+    assert sent(validating, STRICT, large, codec=ZSTD).error_code == ErrorCode.NONE
+    stopped = reading_process(validating)
+    stopped.suspend()
+    try:
+        closed = sent(validating, STRICT, large, codec=ZSTD)
+        small = sent(validating, STRICT, of(user, b'{"age": 1}'))
+    finally:
+        stopped.kill()
+
+    assert closed.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert small.error_code == ErrorCode.NONE
+    deadline = time.monotonic() + WAIT_S
+    while sent(validating, STRICT, large, codec=ZSTD).error_code != ErrorCode.NONE:
+        assert time.monotonic() < deadline
+    assert len(stored(broker, STRICT)) == 3

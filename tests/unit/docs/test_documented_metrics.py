@@ -65,6 +65,10 @@ class Everything(OfProcess):
             "failed_crash",
             "quarantined",
             "unquarantined",
+            "readings",
+            "reading_ns",
+            "reading_starts",
+            "unread_time",
         )
         of_filters = ("batches", "records", "rejections", "time_ns", *NOTES)
         for number in (*of_filters, "waits", "wait_ns", *of_transforms):

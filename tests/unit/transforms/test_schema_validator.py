@@ -1,4 +1,6 @@
 import json
+import time
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,9 +11,11 @@ from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.schemas.readers.avro_reader import AvroReader
 from bifrost.schemas.readers.json_reader import JsonReader
+from bifrost.schemas.readers.reader import NO_BOUND
 from bifrost.schemas.registered_schema import RegisteredSchema, SchemaType
 from bifrost.schemas.schema_key import SchemaAnswer, SchemaKey, SubjectStrategy
 from bifrost.schemas.wire_format import VALUE_HEADER, SchemaId
+from bifrost.transforms.large_values import ReadRecords, RecordsToRead
 from bifrost.transforms.record_transform import (
     Direction,
     Failure,
@@ -22,9 +26,10 @@ from bifrost.transforms.record_transform import (
     Rejected,
     Rejection,
 )
-from bifrost.transforms.schema_validator import KIND, MAX_IDS, MAX_REJECTIONS
+from bifrost.transforms.schema_validator import KIND, MAX_IDS, MAX_REJECTIONS, SchemaValidator
 from bifrost.transforms.transform_kind import Topic
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.steps import set_pause
 from support.records.record_columns import batch_of, only_batch, plenty
 
 TOPIC = Topic("acme", "eu:orders", b"p")
@@ -45,7 +50,8 @@ class Answers(Mapping[Key, object]):
     """What is known, by the IDs of schemas."""
 
     def __getitem__(self, key: Key) -> object:
-        assert isinstance(key, SchemaKey)
+        if not isinstance(key, SchemaKey):
+            raise KeyError(key)
         return ANSWERS[key.schema_id]
 
     def __iter__(self) -> Iterator[Key]:
@@ -81,7 +87,7 @@ def rejected(*pairs: tuple[int, str]) -> Rejected:
 
 def test_it_is_for_producers_and_asks_for_schemas() -> None:
     assert KIND.directions == {Direction.PRODUCE}
-    assert KIND.sources == {"schemas"}
+    assert KIND.sources == {"schemas", "readings"}
 
 
 def test_valid_records_and_tombstones_pass() -> None:
@@ -207,3 +213,110 @@ def test_many_schemas_in_a_batch_are_refused_and_many_rejections_are_told_in_par
         outcome = judged({}, *[wrong] * (MAX_REJECTIONS + 5))
         assert isinstance(outcome, Rejected)
         assert len(outcome.rejections) == MAX_REJECTIONS
+
+
+LARGE = of(5, b'{"age": 1, "text": "' + b"x" * 200_000 + b'"}')
+MEDIUM = of(5, b'{"age": 1, "list": [' + b"1," * 10_000 + b"1]}")
+
+
+def asked(config: dict[str, Any], known: Mapping[Key, object], *values: bytes | None) -> Outcome:
+    """Return what becomes of a batch of which something is known that was read elsewhere."""
+    batch = only_batch(batch_of([ColumnRecord(at, 0, None, one) for at, one in enumerate(values)]))
+    validator = KIND.make("schemas", FilterConfig.model_validate(URL | config), TOPIC)
+    columns = read_columns(batch, plenty())
+    answers = ChainMap(dict(known), Answers())  # type: ignore[arg-type]
+    outcome: Outcome = validator.transform(batch, columns, Direction.PRODUCE, answers, plenty())  # type: ignore[union-attr]
+    return "passes" if outcome is columns else outcome  # type: ignore[return-value]
+
+
+def only_key(outcome: Outcome) -> RecordsToRead:
+    assert isinstance(outcome, Needs)
+    [key] = outcome.names
+    assert isinstance(key, RecordsToRead)
+    return key
+
+
+def test_records_that_take_long_are_read_elsewhere_with_what_is_known_of_the_others() -> None:
+    values = (of(5, b'{"age": 1}'), LARGE, of(5, b"{}"), MEDIUM)
+
+    key = only_key(asked({}, {}, *values))
+
+    assert (key.spec.tenant, key.spec.filter, key.topic) == ("acme", "schemas", "eu:orders")
+    assert key.given.large is not None
+    assert [one.index for one in key.given.large] == [1, 3]
+    assert [part.name for part in key.given.large[0].parts] == ["value"]
+    assert list(key.given.reasons) == [2]
+    assert asked({}, {key: ReadRecords({})}, *values) == "passes"
+    assert asked({}, {key: ReadRecords({1: "wrong"})}, *values) == rejected((1, "wrong"))
+
+
+def test_a_batch_whose_records_cannot_be_read_elsewhere_is_treated_as_the_operator_wants() -> None:
+    key = only_key(asked({}, {}, LARGE))
+    away = {key: Failure("large records cannot be read now", is_retriable=True)}
+
+    refused = asked({}, away, LARGE)
+
+    assert refused == Rejected((), "schemas: large records cannot be read now", ErrorCode.REQUEST_TIMED_OUT)
+    passed = asked({"fail": "open"}, away, LARGE, of(5, b'{"age": 1}'))
+    assert isinstance(passed, Needs)  # of another batch
+    both = only_key(passed)
+    found = asked({"fail": "open"}, {both: away[key]}, LARGE, of(5, b'{"age": 1}'))
+    assert isinstance(found, Noted)
+    assert found.what == "unchecked"
+    wrong = only_key(asked({"fail": "open"}, {}, LARGE, of(5, b"{}")))
+    assert isinstance(asked({"fail": "open"}, {wrong: away[key]}, LARGE, of(5, b"{}")), Rejected)
+
+
+def test_large_avro_is_checked_here_and_larger_values_than_allowed_are_not_read() -> None:
+    text = AvroReader(RegisteredSchema(SchemaType.AVRO, '"string"'))
+    ANSWERS[7] = SchemaAnswer(None, text)
+
+    assert judged({}, of(7, b"\x80\x89\x7a" + b"a" * 1_000_000)) == "passes"
+    assert judged({"max_payload_bytes": 100_000}, LARGE) == rejected((0, "value: more than 100000 bytes"))
+
+
+def test_where_nothing_waits_all_is_read_at_once() -> None:
+    batch = only_batch(batch_of([ColumnRecord(0, 0, None, LARGE)]))
+    validator = SchemaValidator("schemas", FilterConfig.model_validate(URL), TOPIC, most_ns=NO_BOUND)
+    columns = read_columns(batch, plenty())
+
+    assert validator.transform(batch, columns, Direction.PRODUCE, Answers(), plenty()) is columns
+
+
+@pytest.mark.parametrize("level", ["schema", "rules"])
+def test_no_record_keeps_others_waiting_for_long(level: str) -> None:
+    """The longest time of the processor between two pauses, for records of all sizes up to where others read them."""
+    config: dict[str, Any] = {"level": level}
+    if level == "rules":
+        config["checks"] = [{"name": f"c{at}", "expression": "value.age > 0"} for at in range(3)]
+    batches = [
+        [of(5, b'{"age": 1, "list": [' + b"1," * (size // 2) + b"1]}")] * (1 + 40_000 // size)
+        for size in (10, 100, 500, 2_000, 4_000, 8_000, 30_000, 4_000_000)
+    ]
+    batches += [
+        [of(5, b'{"age": 1, "text": "' + b"x" * size + b'"}')] for size in (20_000, 80_000, 4_000_000)
+    ]
+
+    longest = []
+    for values in batches:
+        times = []
+        for _ in range(3):
+            last_ns, gaps = time.thread_time_ns(), []
+
+            def pause(gaps: list[int] = gaps) -> None:
+                nonlocal last_ns
+                now_ns = time.thread_time_ns()
+                gaps.append(now_ns - last_ns)
+                last_ns = now_ns
+
+            set_pause(pause)
+            try:
+                asked(config, {}, *values)
+            finally:
+                pause()
+                set_pause(None)
+            # The first ones are those of the test itself.
+            times.append(max(gaps[1:-1], default=0) if len(values) > 1 else max(gaps[-2:]))
+        longest.append(min(times))
+    # Half a millisecond of work before it may still be without a pause: together less than two.
+    assert max(longest) < 1_500_000, longest

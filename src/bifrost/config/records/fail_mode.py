@@ -21,9 +21,9 @@ class FailureConfig(Section):
 
     fail: FailMode = FailMode.CLOSED
     """Of `SchemaValidator` and `PythonTransform`: what becomes of records while the registry gives no answer about
-    their schema, or when the function fails. `closed`: they are refused, with an error that clients retry where the
-    cause may pass. `open`: they pass as they are, and are counted. `quarantine`: they are written to
-    `quarantine_topic` and refused for good. Default `closed`."""
+    their schema, while the process that reads large ones is away, or when the function fails. `closed`: they are
+    refused, with an error that clients retry where the cause may pass. `open`: they pass as they are, and are counted.
+    `quarantine`: they are written to `quarantine_topic` and refused for good. Default `closed`."""
 
     quarantine_topic: TopicName | None = Field(default=None, examples=["orders-quarantine"])
     """Of `SchemaValidator` and `PythonTransform`, on produce: a topic to which the gateway writes the records that it

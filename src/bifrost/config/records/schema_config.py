@@ -95,8 +95,9 @@ class SchemaValidatorConfig(FailureConfig):
     """Of `SchemaValidator`: with `level: rules`, what must be true for each record that has a value. Default: none."""
 
     max_payload_bytes: SizeBytes = Field(default=4 * 1024 * 1024, ge=1, le=2**31 - 1)
-    """Of `SchemaValidator`: the largest key or value that is read; a larger one is not valid. What is read may take
-    some 20 times as much memory. Default 4 MiB, four times what brokers take by default (`message.max.bytes`)."""
+    """Of `SchemaValidator`: the largest key or value that is read; a larger one is not valid. A large one is read in a
+    process of its own, which may take 64 times as much memory. Default 4 MiB, four times what brokers take by default
+    (`message.max.bytes`)."""
 
     max_schemas: Count = Field(default=1_000, ge=1, le=1_000_000)
     """Of `SchemaValidator`: how many answers of the registry are kept; the one that was used least recently makes room.

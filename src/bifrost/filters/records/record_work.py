@@ -184,7 +184,7 @@ class RecordWork:
                 if isinstance(outcome, Needs):
                     if self._met is not None and self._met.rounds >= MAX_NEEDS:
                         return self._partly(made) or self._asked_too_often()
-                    if len(self._missing) < MAX_KEYS:
+                    if self._may_ask_more():
                         self._missing |= outcome.names
                     continue
                 if isinstance(outcome, Rejected):
@@ -202,6 +202,15 @@ class RecordWork:
         finally:
             reading.keep()
         return records if is_same else tuple(made)
+
+    def _may_ask_more(self) -> bool:
+        """Whether the message asks for what another batch needs as well, or later.
+
+        What is given to a process holds the memory of the batch. Later batches have to be unpacked meanwhile, so no
+        more than half of the memory of the message is held.
+        """
+        count, budget = len(self._missing), self._budget
+        return count == 0 or (count < MAX_KEYS and budget.used <= budget.limit // 2)
 
     def _asked_too_often(self) -> Refusal:
         """Return the error of a batch that is not known to be good when the message has asked as often as it may.

@@ -7,15 +7,18 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from bifrost.gateway.admin.counted import TransformCount
 
 _LABELS = ["tenant", "filter", "direction"]
-_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns", "look_up_ns"})
+_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns", "look_up_ns", "reading_ns"})
 _OF_SOURCES = frozenset({"waits", "wait_ns"})
 """Numbers about a source, not a filter."""
 _OF_FILTERS = ["tenant", "filter"]
-_WITHOUT_WAY = _OF_SOURCES | {"runs", "run_ns", "starts", "reloads", "quarantined", "unquarantined"}
+_OF_READINGS = frozenset({"readings", "reading_ns", "reading_starts"})
+_WITHOUT_WAY = (
+    _OF_SOURCES | _OF_READINGS | {"runs", "run_ns", "starts", "reloads", "quarantined", "unquarantined"}
+)
 _OF_REGISTRIES = frozenset({"look_ups", "look_up_errors", "look_up_ns", "cache_hits", "cache_misses"})
 """Numbers about a schema registry, whichever tenants ask it."""
-_FAILED = "failed_"
-"""With this begin the numbers of failures, by their reason."""
+_FAILED, _UNREAD = "failed_", "unread_"
+"""With these begin the numbers of failures, by their reason."""
 
 
 def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | None]:
@@ -51,11 +54,19 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
         "How often a PythonTransform failed, by the reason.",
         labels=[*_OF_FILTERS, "reason"],
     )
-    families |= _passed_families() | _quarantine_families() | _registry_families()
+    unread = CounterMetricFamily(
+        "kafka_proxy_schema_process_failures",
+        "How often large records could not be read, by the reason.",
+        labels=[*_OF_FILTERS, "reason"],
+    )
+    families |= _passed_families() | _quarantine_families() | _registry_families() | _reading_families()
     families |= _python_transform_families()
     for (*labels, number), amount in counts:
         if number.startswith(_FAILED):
             failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
+            continue
+        if number.startswith(_UNREAD):
+            unread.add_metric([*labels[:2], number.removeprefix(_UNREAD)], amount)
             continue
         known = labels[:2] if number in _WITHOUT_WAY else labels
         if number in _OF_REGISTRIES:
@@ -64,6 +75,7 @@ def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | Non
         yield None
     yield from families.values()
     yield failures
+    yield unread
 
 
 def _passed_families() -> dict[str, CounterMetricFamily]:
@@ -135,6 +147,22 @@ def _registry_families() -> dict[str, CounterMetricFamily]:
             "kafka_proxy_schema_cache_misses",
             "Schemas of batches that had to wait for the registry.",
             labels=of_registries,
+        ),
+    }
+
+
+def _reading_families() -> dict[str, CounterMetricFamily]:
+    return {
+        "readings": CounterMetricFamily(
+            "kafka_proxy_schema_process_batches",
+            "Batches with records that a process of its own read under their schemas, because they take long.",
+            labels=_OF_FILTERS,
+        ),
+        "reading_ns": CounterMetricFamily(
+            "kafka_proxy_schema_process_seconds", "How long it took for them.", labels=_OF_FILTERS
+        ),
+        "reading_starts": CounterMetricFamily(
+            "kafka_proxy_schema_process_starts", "How often it was started.", labels=_OF_FILTERS
         ),
     }
 

@@ -10,6 +10,7 @@ MODULES = {
     "deks": "dek_source",
     "schemas": "schema_source",
     "transforms": "transform_source",
+    "readings": "reading_source",
     "quarantine": "quarantine_source",
 }
 """The module of each source in this package. It has a function `make`, of a SourceContext."""

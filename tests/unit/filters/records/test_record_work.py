@@ -8,11 +8,18 @@ from bifrost.filters.records.record_topics import TopicChain
 from bifrost.filters.records.record_work import MAX_NEEDS, NEEDS_LIMIT, RecordWork, Refusal
 from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.filters.steps import RecordNeeds
-from bifrost.records.codec.client_batch import ClientBatch, without_records
-from bifrost.records.codec.columns import ColumnRecord
+from bifrost.records.codec.client_batch import ClientBatch, split_batches, without_records
+from bifrost.records.codec.columns import ColumnRecord, Columns
 from bifrost.records.codec.errors import NoRoom
 from bifrost.records.codec.memory import MemoryBudget
-from bifrost.transforms.record_transform import BatchOutcome, BatchTransform, Direction, Failure, Known
+from bifrost.transforms.record_transform import (
+    BatchOutcome,
+    BatchTransform,
+    Direction,
+    Failure,
+    Known,
+    Outcome,
+)
 from bifrost.wire.error_codes import ErrorCode
 from support.records.needing import AtHand, NeedsText, Text
 from support.records.record_columns import MIB, batch_of
@@ -146,6 +153,40 @@ def test_a_message_that_asks_once_too_often_is_refused(stage: Stage) -> None:
     assert isinstance(later, Refusal)
     assert later.error_code is ErrorCode.KAFKA_STORAGE_ERROR
     assert memory.hits == {(NEEDS_LIMIT, "initech"): 2}
+
+
+class _Holding(NeedsText):
+    """Gives each batch to something that works on it for long."""
+
+    def __init__(self) -> None:
+        self.held: list[Columns] = []
+
+    def transform(
+        self, batch: ClientBatch, columns: Columns, direction: Direction, known: Known, budget: MemoryBudget
+    ) -> Outcome:
+        self.held.append(columns)
+        return super().transform(batch, columns, direction, known, budget)
+
+
+def test_batches_that_wait_hold_no_more_than_half_of_the_memory_of_their_message(stage: Stage) -> None:
+    limits = {"max_unpacked_bytes": MIB, "max_unpacked_batch_bytes": MIB}
+    topics, _ = chain_of(stage, PRODUCE, headers(*BOTH, remove=["x"]), **limits)
+    topics.records.process.sources = AtHand({})
+    values = [b"%d" % number * 200_000 for number in range(4)]
+    records = b"".join(batch_of([ColumnRecord(0, 0, None, one)], codec=4) for one in values)
+    holding = _Holding()
+
+    with RecordWork(topics, PRODUCE, NEW) as work:
+        for value, batch in zip(values, split_batches(memoryview(records), is_whole=True), strict=True):
+            work.new_records(batch.data, TopicChain((holding,), {}), 0)
+            assert work.need is not None
+            if value != values[0] and Text(value.decode()) not in work.need.keys:
+                # What is not asked for now is not held.
+                holding.held.pop()
+        asked = work.need
+
+    assert asked is not None
+    assert asked.keys == {Text(one.decode()) for one in values[:2]}
 
 
 class _Opening(BatchTransform):

@@ -136,7 +136,9 @@ def test_what_a_source_counts_is_of_no_tenant() -> None:
 
 def test_the_source_of_quarantine_is_there_for_filters_with_such_a_topic_and_knows_the_cluster() -> None:
     known = Known({A: b"A"})
-    process = Process({"texts": Known({A: b"A"}), "schemas": known, "quarantine": Known()})
+    process = Process(
+        {"texts": Known({A: b"A"}), "schemas": known, "readings": Known(), "quarantine": Known()}
+    )
     sources = process.begin()
     config = {"registry_url": "http://registry", "quarantine_topic": "bad"}
     one = RecordFilter.model_validate({"name": "SchemaValidator", "config": config})
@@ -144,7 +146,7 @@ def test_the_source_of_quarantine_is_there_for_filters_with_such_a_topic_and_kno
     sources.configure([one])
     asyncio.run(sources.meet("acme", RecordNeeds(frozenset({A}), {}), CLUSTER))
 
-    assert sorted(process.made) == ["quarantine", "schemas", "texts"]
+    assert sorted(process.made) == ["quarantine", "readings", "schemas", "texts"]
     assert process.sources["quarantine"].configured == [[one]]
     assert sources.upstream_of("acme") is CLUSTER
     sources.note_limit("limit", "acme")

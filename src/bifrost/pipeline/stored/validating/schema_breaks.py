@@ -28,6 +28,7 @@ from bifrost.records.codec.client_batch import ClientBatch, split_batches
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.schemas.readers.reader import NO_BOUND
 from bifrost.transforms.record_transform import Direction, Known, Needs, Rejected
 from bifrost.transforms.schema_validator import SchemaValidator
 from bifrost.transforms.transform_kind import Topic
@@ -80,7 +81,8 @@ class TopicChecker:
         # The job tells of each record, also where the gateway only counts.
         strict = {"enforce": True, "fail": FailMode.CLOSED}
         self._filters = [
-            SchemaValidator(name, config.model_copy(update=strict), topic) for name, config in check.filters
+            SchemaValidator(name, config.model_copy(update=strict), topic, most_ns=NO_BOUND)
+            for name, config in check.filters
         ]
         self._keys = JobKeys(check.keks)
         self._openers: dict[int, Opener] = {}
