@@ -33,6 +33,7 @@ LAZY_COMMANDS = {
     "acls": "bifrost.cli.admin.acls",
     "topics": "bifrost.cli.admin.topics",
     "transform": "bifrost.cli.transforming.transform",
+    "sealing-key": "bifrost.cli.sealing_key",
 }
 """Commands whose module is imported when they are run; the module has a function or command group of that name."""
 
@@ -208,6 +209,16 @@ def _transform_stub() -> None:
     """Try transforms of records."""
     typer.echo(
         "error: bifrost transform needs pyarrow: pip install '.[transforms]' in a clone of Bifrost", err=True
+    )
+    raise typer.Exit(1)
+
+
+@app.command("sealing-key", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def _sealing_key_stub() -> None:
+    """Make the wrapped key that seals keys of records."""
+    typer.echo(
+        "error: bifrost sealing-key needs more packages: pip install '.[encryption]' in a clone of Bifrost",
+        err=True,
     )
     raise typer.Exit(1)
 

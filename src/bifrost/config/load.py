@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from bifrost.config.checks.admin_tokens import read_admin_tokens
 from bifrost.config.checks.clashes import Clash, find_clashes
 from bifrost.config.checks.hash_keys import read_hash_keys
+from bifrost.config.checks.sealing_keys import read_sealing_keys
 from bifrost.config.checks.tls_files import check_tls_files
 from bifrost.config.checks.transform_files import find_transform_files
 from bifrost.config.errors import ConfigError, Problem
@@ -92,6 +93,7 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
         partial(_read_secrets, derive),
         read_admin_tokens,
         read_hash_keys,
+        read_sealing_keys,
         find_transform_files,
         check_tls_files,
         _read_upstream_files,

@@ -297,6 +297,10 @@ SECTIONS: Mapping[str, list[Schema]] = {
         ),
         _for("SchemaValidator", "produce"),
         _filter("EnvelopeEncryption", "kms_provider", "key_id"),
+        _if(
+            _has("name", "EnvelopeEncryption"),
+            {"properties": {"config": _if(_needs("sealing_key_file"), _has("mode", "values"))}},
+        ),
         _for("PythonTransform", "produce", {"properties": {"config": _needs("quarantine_topic")}}),
         _for("ProducePolicy", "produce"),
         _for("Masking", "fetch"),

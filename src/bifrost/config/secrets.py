@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 READ_FROM_FILES = frozenset(
     {"password", "verifiers", "client_secret", "key_password", "pseudonym_key", "token", "hash_key"}
+    | {"sealing_key"}
 )
 """Fields of a section that are not keys of the configuration file: the loader reads them from files beside it."""
 

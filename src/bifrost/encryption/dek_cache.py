@@ -5,9 +5,9 @@ long a rotated KEK is not yet in use, and a deleted one still opens.
 """
 
 from collections import OrderedDict
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from bifrost.encryption.dek import Dek, WritingDek
+from bifrost.encryption.dek import WritingDek
 from bifrost.encryption.dek_context import DekContext
 
 MESSAGES_IN_HAND, BYTES_IN_HAND = 1 << 20, 1 << 30
@@ -63,8 +63,11 @@ class WritingDeks:
             self._deks[kek, context] = found[0], until_ms
 
 
-class ReadingDeks:
-    """DEKs that open, by what their envelopes say and for what they may be used."""
+Opening = TypeVar("Opening")
+
+
+class ReadingDeks(Generic[Opening]):
+    """DEKs, or keys of topics, by what wraps them and for what they may be used."""
 
     def __init__(self, max_deks: int = 10_000, max_age_ms: int = 600_000) -> None:
         """Begin without any.
@@ -73,7 +76,7 @@ class ReadingDeks:
             max_deks: how many are kept; those least used make room.
             max_age_ms: how long after its KEK unwrapped it a DEK opens.
         """
-        self._deks: OrderedDict[tuple[DekContext, bytes], tuple[Dek | Literal["unknown"], int]] = (
+        self._deks: OrderedDict[tuple[DekContext, bytes], tuple[Opening | Literal["unknown"], int]] = (
             OrderedDict()
         )
         self._max_deks, self._max_age_ms = max_deks, max_age_ms
@@ -81,7 +84,7 @@ class ReadingDeks:
     def __len__(self) -> int:
         return len(self._deks)
 
-    def get(self, context: DekContext, header: bytes, now_ms: int) -> Dek | Literal["unknown"] | None:
+    def get(self, context: DekContext, header: bytes, now_ms: int) -> Opening | Literal["unknown"] | None:
         """Return a DEK; "unknown": its KEK has just said that it unwraps it not; None: the KEK has to be asked."""
         found = self._deks.get((context, header))
         if found is None:
@@ -92,7 +95,7 @@ class ReadingDeks:
         self._deks.move_to_end((context, header))
         return found[0]
 
-    def put(self, context: DekContext, header: bytes, dek: Dek, now_ms: int) -> None:
+    def put(self, context: DekContext, header: bytes, dek: Opening, now_ms: int) -> None:
         """Keep a DEK that was just unwrapped."""
         self._keep((context, header), dek, now_ms + self._max_age_ms)
 
@@ -100,7 +103,7 @@ class ReadingDeks:
         """Remember for a while that a KEK does not unwrap it, so that its service is not asked for every fetch."""
         self._keep((context, header), "unknown", until_ms)
 
-    def _keep(self, key: tuple[DekContext, bytes], dek: Dek | Literal["unknown"], until_ms: int) -> None:
+    def _keep(self, key: tuple[DekContext, bytes], dek: Opening | Literal["unknown"], until_ms: int) -> None:
         self._deks[key] = dek, until_ms
         self._deks.move_to_end(key)
         while len(self._deks) > self._max_deks:

@@ -1,8 +1,8 @@
 """The key that seals the keys of a topic's records, always to the same bytes (AES-SIV).
 
 Compaction keeps the latest record of each key, so a key must be sealed alike as long as the topic lives: this key does
-not change, unlike a DEK. It is made once and kept wrapped; a new KEK wraps the same key again. A broker sees which
-records have equal keys, and nothing else of them.
+not change, unlike a DEK. It comes from the sealing key (`sealing_key.py`). A broker sees which records have equal keys,
+and nothing else of them.
 
 Source: RFC 5297.
 """

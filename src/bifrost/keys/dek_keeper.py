@@ -9,12 +9,15 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from bifrost.encryption.dek import DEK_BYTES, NONCE_PREFIX_BYTES, Dek, DekLimits, WritingDek
 from bifrost.encryption.dek_cache import ReadingDeks, WritingDeks
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import KekUnavailable, UnknownKek
-from bifrost.encryption.wrapped_dek import read_wrapped_dek
+from bifrost.encryption.sealing_key import SEALING_CONTEXT, SealingKey, topic_key_of
+from bifrost.encryption.topic_key import TopicKey
+from bifrost.encryption.wrapped_dek import WrappedDek, read_wrapped_dek
 from bifrost.keys.core_dumps import forbid_core_dumps
 from bifrost.keys.kek_provider import KekProvider
 
@@ -26,6 +29,9 @@ MAX_FAILURES = 10_000
 """Failures that are remembered; the oldest make room."""
 
 
+Opening = TypeVar("Opening")
+
+
 class DekKeeper:
     """The DEKs of a process. Its methods may be called from several threads."""
 
@@ -35,7 +41,7 @@ class DekKeeper:
         *,
         limits: DekLimits | None = None,
         writing: WritingDeks | None = None,
-        reading: ReadingDeks | None = None,
+        reading: ReadingDeks[Dek] | None = None,
     ) -> None:
         """Begin without any, and let no core file of the process be written from now on.
 
@@ -49,7 +55,8 @@ class DekKeeper:
         self._now_ms = now_ms
         self._limits = limits or DekLimits()
         self._writing = writing or WritingDeks()
-        self._reading = reading or ReadingDeks(max_age_ms=self._limits.max_age_ms)
+        self._reading: ReadingDeks[Dek] = reading or ReadingDeks(max_age_ms=self._limits.max_age_ms)
+        self._topic_keys = ReadingDeks[TopicKey](max_age_ms=self._limits.max_age_ms)
         self._failed: dict[object, tuple[int, str]] = {}
         self._lock = threading.Lock()
         self._asked: dict[object, threading.Event] = {}
@@ -91,11 +98,7 @@ class DekKeeper:
         Raises:
             UnknownKek: the KEK has just said that it does not unwrap it.
         """
-        with self._lock:
-            found = self._reading.get(context, _named(provider, header), self._now_ms())
-        if found == "unknown":
-            raise UnknownKek(f"{provider.name}: it does not unwrap the DEK of the envelope")
-        return found
+        return self._cached(self._reading, provider, context, header)
 
     def reading(self, provider: KekProvider, context: DekContext, header: bytes) -> Dek:
         """Return the DEK of an envelope; ask its KEK if it is not there.
@@ -108,25 +111,82 @@ class DekKeeper:
             KekUnavailable, UnknownKek: see `KekProvider`.
             BrokenSeal: the header is none.
         """
+        return self._unwrapped(
+            self._reading,
+            provider,
+            context,
+            header,
+            context,
+            lambda: read_wrapped_dek(header),
+            lambda key, wrapped: Dek(_dek(provider, key), wrapped),
+        )
+
+    def cached_topic_key(
+        self, provider: KekProvider, context: DekContext, sealing: SealingKey
+    ) -> TopicKey | None:
+        """Return the key of a topic, if it is there.
+
+        Raises:
+            UnknownKek: the KEK has just said that it does not unwrap the sealing key.
+        """
+        return self._cached(self._topic_keys, provider, context, _header_of(sealing))
+
+    def topic_key(self, provider: KekProvider, context: DekContext, sealing: SealingKey) -> TopicKey:
+        """Return the key of a topic; ask the KEK for the sealing key that it comes from, if it is not there.
+
+        Raises:
+            KekUnavailable, UnknownKek: see `KekProvider`.
+        """
+        return self._unwrapped(
+            self._topic_keys,
+            provider,
+            context,
+            _header_of(sealing),
+            SEALING_CONTEXT,
+            lambda: sealing.wrapped,
+            lambda key, _: topic_key_of(sealing.checked(key), context),
+        )
+
+    def _cached(
+        self, kept: ReadingDeks[Opening], provider: KekProvider, context: DekContext, header: bytes
+    ) -> Opening | None:
+        with self._lock:
+            found = kept.get(context, _named(provider, header), self._now_ms())
+        if found == "unknown":
+            raise UnknownKek(f"{provider.name}: it does not unwrap the key")
+        return found
+
+    def _unwrapped(
+        self,
+        kept: ReadingDeks[Opening],
+        provider: KekProvider,
+        context: DekContext,
+        header: bytes,
+        wrapped_for: DekContext,
+        wrapped_in: Callable[[], WrappedDek],
+        make: Callable[[bytes, WrappedDek], Opening],
+    ) -> Opening:
+        """Return what a KEK unwraps, from the cache if it is there."""
         key = _named(provider, header)
-        with self._one_at_a_time((context, key)):
-            found = self.cached_reading(provider, context, header)
+        named = (context, wrapped_for, key)
+        with self._one_at_a_time(named):
+            found = self._cached(kept, provider, context, header)
             if found is not None:
                 return found
-            wrapped = read_wrapped_dek(header)
-            self._check_pause((context, key))
+            wrapped = wrapped_in()
+            self._check_pause(named)
             try:
-                dek = Dek(self._checked(provider, provider.unwrap(wrapped, context)), wrapped)
+                made = make(provider.unwrap(wrapped, wrapped_for), wrapped)
             except KekUnavailable as error:
-                self._note_failure((context, key), error)
+                self._note_failure(named, error)
                 raise
             except UnknownKek:
                 with self._lock:
-                    self._reading.put_unknown(context, key, self._now_ms() + UNKNOWN_MS)
+                    kept.put_unknown(context, key, self._now_ms() + UNKNOWN_MS)
                 raise
             with self._lock:
-                self._reading.put(context, key, dek, self._now_ms())
-            return dek
+                kept.put(context, key, made, self._now_ms())
+            return made
 
     def _make(self, provider: KekProvider, context: DekContext) -> WritingDek:
         self._check_pause((provider.name, context))
@@ -142,12 +202,6 @@ class DekKeeper:
             self._writing.put(provider.name, context, dek, now_ms)
             self._reading.put(context, _named(provider, dek.header), dek.dek, now_ms)
         return dek
-
-    @staticmethod
-    def _checked(provider: KekProvider, key: bytes) -> bytes:
-        if len(key) != DEK_BYTES:
-            raise UnknownKek(f"{provider.name}: what it unwrapped is no DEK")
-        return key
 
     def _check_pause(self, key: object) -> None:
         """Fail at once where the last call about a DEK has just failed."""
@@ -179,6 +233,17 @@ class DekKeeper:
             with self._lock:
                 del self._asked[key]
             turn.set()
+
+
+def _header_of(sealing: SealingKey) -> bytes:
+    """Return what a sealing key is kept under; a file may say another ID of what the same KEK wraps."""
+    return sealing.key_id + sealing.wrapped.as_bytes()
+
+
+def _dek(provider: KekProvider, key: bytes) -> bytes:
+    if len(key) != DEK_BYTES:
+        raise UnknownKek(f"{provider.name}: what it unwrapped is no DEK")
+    return key
 
 
 def _named(provider: KekProvider, header: bytes) -> bytes:

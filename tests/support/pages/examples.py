@@ -16,6 +16,7 @@ CONTENTS = {
     "ca_file": "-----BEGIN CERTIFICATE-----",
     "certificate_file": "-----BEGIN CERTIFICATE-----",
     "key_file": "-----BEGIN PRIVATE KEY-----",
+    "sealing_key_file": "v1 0123456789abcdef AAAA",
     "keytab_file": "\x05",
     "password_file": "x",
     "client_secret_file": "x",

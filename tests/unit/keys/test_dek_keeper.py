@@ -9,6 +9,7 @@ from bifrost.encryption.dek import DekLimits
 from bifrost.encryption.dek_cache import ReadingDeks
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import BrokenSeal, KekUnavailable, UnknownKek
+from bifrost.encryption.sealing_key import SEALING_CONTEXT, SealingKey, id_of
 from bifrost.encryption.wrapped_dek import WrappedDek
 from bifrost.keys import dek_keeper
 from bifrost.keys.dek_keeper import RETRY_MS, UNKNOWN_MS, DekKeeper
@@ -231,3 +232,58 @@ def test_failures_that_are_remembered_are_bounded(
             keeper.writing(provider, DekContext("cluster", f"topic-{number}"))
 
     assert len(keeper._failed) == 3
+
+
+def sealing_of(provider: Watched, key: bytes = b"k" * 32) -> SealingKey:
+    return SealingKey(id_of(key), provider.wrap(key, SEALING_CONTEXT))
+
+
+def test_the_key_of_a_topic_comes_from_the_sealing_key_and_is_asked_for_once_in_a_while(
+    keeper: DekKeeper, provider: Watched, clock: Clock
+) -> None:
+    sealing = sealing_of(provider)
+    assert keeper.cached_topic_key(provider, ORDERS, sealing) is None
+
+    key = keeper.topic_key(provider, ORDERS, sealing)
+
+    assert keeper.topic_key(provider, ORDERS, sealing) is key
+    assert keeper.cached_topic_key(provider, ORDERS, sealing) is key
+    assert keeper.topic_key(provider, OTHERS, sealing).key_id != key.key_id
+    assert provider.calls == 3
+    again = sealing_of(provider)
+    assert again.wrapped != sealing.wrapped
+    assert keeper.topic_key(provider, ORDERS, again).key_id == key.key_id
+    clock.now += 100_000
+    assert keeper.topic_key(provider, ORDERS, sealing).key_id == key.key_id
+    assert provider.calls == 6
+
+
+def test_what_wraps_a_dek_or_another_key_gives_no_key_of_a_topic(
+    keeper: DekKeeper, provider: Watched
+) -> None:
+    sealing = sealing_of(provider)
+    of_dek = SealingKey(sealing.key_id, keeper.writing(provider, ORDERS).dek.wrapped)
+    other = SealingKey(sealing.key_id, sealing_of(provider, b"o" * 32).wrapped)
+
+    for wrong in (of_dek, other):
+        for _ in range(2):
+            calls = provider.calls
+            with pytest.raises(UnknownKek):
+                keeper.topic_key(provider, ORDERS, wrong)
+        assert provider.calls == calls, "it has just been asked"
+    with pytest.raises(UnknownKek):
+        keeper.reading(provider, ORDERS, sealing.wrapped.as_bytes())
+
+
+def test_while_the_kek_is_away_the_key_of_a_topic_is_not_asked_for_again_at_once(
+    keeper: DekKeeper, provider: Watched, clock: Clock
+) -> None:
+    sealing = sealing_of(provider)
+    provider.error = KekUnavailable("away")
+    for _ in range(2):
+        with pytest.raises(KekUnavailable, match="away"):
+            keeper.topic_key(provider, ORDERS, sealing)
+    assert provider.calls == 2
+    provider.error = None
+    clock.now += RETRY_MS
+    assert keeper.topic_key(provider, ORDERS, sealing)

@@ -16,6 +16,12 @@ MAX_KEKS = 16
 KeyId = Annotated[StrictStr, Field(min_length=1, max_length=400)]
 
 
+SEALING_KEY_FORM = r"v1 [0-9a-f]{16} [A-Za-z0-9+/]+=*"
+"""A wrapped sealing key, as its file has it (encryption/sealing_key.py)."""
+
+SealingKeyText = Annotated[StrictStr, Field(pattern=rf"^{SEALING_KEY_FORM}$")]
+
+
 class KmsProvider(StrEnum):
     """Where a KEK is."""
 
@@ -115,6 +121,14 @@ class EnvelopeEncryptionConfig(Section):
     """Of `EnvelopeEncryption`: `batches` seals the records of a batch together, with their keys and headers; `values`
     seals each value by itself, for compacted topics. Default `batches`."""
 
+    sealing_key_file: Text | None = Field(default=None, examples=["secrets/payments.sealing"])
+    """Of `EnvelopeEncryption` with `mode: values`: file of the wrapped key, made by `bifrost sealing-key create`, by
+    which keys of records are sealed too, each always to the same bytes. Default: the key is absent, and keys of records
+    stay as they are."""
+
+    sealing_key: SealingKeyText | None = Field(default=None, repr=False)
+    """What that file has. Not a key of the file: the loader reads it from `sealing_key_file`."""
+
     on_missing_key: MissingKey = MissingKey.FAIL
     """Of `EnvelopeEncryption`: what consumers get in place of records whose KEK is unknown or deleted: `fail` is an
     error, `skip` leaves them out and counts them, for those who delete a KEK in order to delete records. Default
@@ -167,6 +181,8 @@ def check_encryption(config: EnvelopeEncryptionConfig) -> None:
             raise ValueError(f"config.{key} is not for kms_provider: {provider}")
     if provider is KmsProvider.KEY_FILE and config.key_file is None:
         raise ValueError("kms_provider: KeyFile needs config.key_file")
+    if config.sealing_key_file is not None and config.mode is not SealMode.VALUES:
+        raise ValueError("sealing_key_file is for mode: values; with mode: batches keys are sealed as well")
     package = "boto3" if provider is KmsProvider.AWS_KMS else "cryptography"
     for one in {"cryptography", package}:
         if find_spec(one) is None:

@@ -19,7 +19,7 @@ from bifrost.encryption.errors import EncryptionError, KekUnavailable
 from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.keys.dek_keeper import RETRY_MS, DekKeeper
 from bifrost.keys.kek_providers import KekProviders
-from bifrost.transforms.encryption.dek_needs import SOURCE, DekToOpen, DekToSeal
+from bifrost.transforms.encryption.dek_needs import SOURCE, DekToOpen, DekToSeal, KeyOfTopic
 from bifrost.transforms.encryption.envelope_encryption import kek_of
 from bifrost.transforms.record_transform import Failure
 from bifrost.transforms.transform_kind import kind_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bifrost.config.records.record_filter import RecordFilter
     from bifrost.encryption.dek import Dek, WritingDek
     from bifrost.encryption.kek import Kek
+    from bifrost.encryption.topic_key import TopicKey
     from bifrost.gateway.sources.source_names import SourceContext
 
 log = structlog.get_logger()
@@ -37,7 +38,7 @@ THREADS = 4
 LOG_MS = 10_000
 """Least time between two log lines about one KEK."""
 
-Need = DekToSeal | DekToOpen
+Need = DekToSeal | DekToOpen | KeyOfTopic
 
 
 class DekSource:
@@ -120,6 +121,9 @@ class _KekInUse:
                 self.ask(key, renews=True)
             return found
         try:
+            if isinstance(key, KeyOfTopic):
+                opening = providers.opening(key.sealing.wrapped.as_bytes())
+                return self._keeper.cached_topic_key(opening, key.context, key.sealing)
             return self._keeper.cached_reading(providers.opening(key.header), key.context, key.header)
         except EncryptionError:
             return self._failure(key, is_retriable=False)
@@ -133,7 +137,7 @@ class _KekInUse:
         made.add_done_callback(lambda _: self._asked.pop(key, None))
         return made
 
-    def _call(self, key: Need, renews: bool) -> WritingDek | Dek | Failure | None:
+    def _call(self, key: Need, renews: bool) -> WritingDek | Dek | TopicKey | Failure | None:
         """Return a DEK, or why there is none; in a thread."""
         try:
             if self._providers is None:
@@ -141,6 +145,9 @@ class _KekInUse:
             providers = self._providers
             if isinstance(key, DekToOpen):
                 return self._keeper.reading(providers.opening(key.header), key.context, key.header)
+            if isinstance(key, KeyOfTopic):
+                opening = providers.opening(key.sealing.wrapped.as_bytes())
+                return self._keeper.topic_key(opening, key.context, key.sealing)
             if renews:
                 self._keeper.renew(providers.writing, key.context)
                 return None
@@ -152,6 +159,8 @@ class _KekInUse:
     def _failure(self, key: Need, *, is_retriable: bool) -> Failure:
         """Return what clients are told: the KEK, and no path or address, which the log has."""
         named = key.kek.key_id
+        if isinstance(key, KeyOfTopic):
+            named = key.sealing.wrapped.kek
         if isinstance(key, DekToOpen):
             try:
                 named = read_wrapped_dek(key.header).kek

@@ -8,6 +8,7 @@ from bifrost.config.records.encryption_config import (
 )
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.encryption.kek import Kek
+from bifrost.encryption.sealing_key import read_sealing_key
 from bifrost.transforms.encryption.batch_sealing import BatchSealing
 from bifrost.transforms.encryption.dek_needs import SOURCE
 from bifrost.transforms.encryption.seal_rules import SealRules
@@ -53,6 +54,7 @@ def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | Value
         topic.physical.decode(),
         skips_missing_keys=config.on_missing_key is MissingKey.SKIP,
         plaintext_before_ms=config.plaintext_before_ms,
+        sealing_key=None if config.sealing_key is None else read_sealing_key(config.sealing_key),
     )
     return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
 

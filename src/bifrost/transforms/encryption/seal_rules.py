@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.place import Place
+from bifrost.encryption.sealing_key import SealingKey
 from bifrost.records.codec.client_batch import ClientBatch, without_records
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
@@ -30,6 +31,8 @@ class SealRules:
     """Whether records are left out whose key is missing."""
     plaintext_before_ms: int | None
     """Plaintext that is older passes, in milliseconds since 1970; None: none does."""
+    sealing_key: SealingKey | None = None
+    """What seals keys of records; None: they stay as they are."""
 
     @property
     def context(self) -> DekContext:

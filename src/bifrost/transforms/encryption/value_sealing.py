@@ -1,27 +1,41 @@
-"""Sealed values, for compacted topics: each value is encrypted by itself, and the key of a record stays readable."""
+"""Sealed values, for compacted topics: each value is encrypted by itself.
+
+The key of a record stays readable, or is sealed so that equal keys stay equal; then it is the sealed key that its value
+is bound to, as the broker has both.
+"""
 
 from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.encryption.errors import EncryptionError
-from bifrost.encryption.sealed_values import read_sealed_values, seal_values
+from bifrost.encryption.sealed_keys import open_keys, seal_keys
+from bifrost.encryption.sealed_values import SealedValues, read_sealed_values, seal_values
+from bifrost.encryption.topic_key import TopicKey
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
-from bifrost.transforms.encryption.dek_needs import DekToOpen
+from bifrost.transforms.encryption.dek_needs import DekToOpen, KeyOfTopic
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
-from bifrost.transforms.encryption.seal_rules import marked
+from bifrost.transforms.encryption.seal_rules import SealRules, marked
 from bifrost.transforms.record_transform import (
     Direction,
     Failure,
+    Key,
     Known,
     Needs,
     Noted,
     Outcome,
+    Rejected,
 )
 from bifrost.wire.error_codes import ErrorCode
 
 
 class PartitionValueSealing(PartitionSeal):
-    """The sealing of the values of a partition."""
+    """The sealing of the values of a partition, and of its keys where the filter says so."""
+
+    def __init__(self, rules: SealRules, partition: int) -> None:
+        """Seal and open as `rules` say."""
+        super().__init__(rules, partition)
+        sealing = rules.sealing_key
+        self._key_of_topic = None if sealing is None else KeyOfTopic(rules.kek, self._context, sealing)
 
     def transform(
         self,
@@ -35,36 +49,86 @@ class PartitionValueSealing(PartitionSeal):
         if direction is Direction.FETCH:
             return self._opened(batch, columns, known, budget)
         dek = self._dek(batch, known)
-        return seal_values(columns, self._binding, dek, budget) if isinstance(dek, WritingDek) else dek
+        key = self._topic_key(batch, known, direction)
+        if isinstance(dek, Needs):
+            return Needs(dek.names | key.names) if isinstance(key, Needs) else dek
+        if not isinstance(dek, WritingDek):
+            return dek
+        if isinstance(key, TopicKey):
+            columns = seal_keys(columns, self._binding, key, budget)
+        elif key is not None:
+            return key
+        return seal_values(columns, self._binding, dek, budget)
+
+    def _topic_key(
+        self, batch: ClientBatch, known: Known, direction: Direction
+    ) -> TopicKey | Needs | Rejected | Noted | None:
+        """Return what seals the keys of records, or what becomes of the batch without; None: nothing does."""
+        need = self._key_of_topic
+        if need is None:
+            return None
+        found = known.get(need)
+        if found is None:
+            return Needs(frozenset({need}))
+        if isinstance(found, Failure):
+            return self._without(batch, found, direction)
+        assert isinstance(found, TopicKey)
+        return found
+
+    def _without(self, batch: ClientBatch, failure: Failure, direction: Direction) -> Rejected | Noted:
+        outcome = self._rules.without_dek(batch, failure, direction)
+        return Noted(Columns.of([]), outcome.what) if isinstance(outcome, Noted) else outcome
 
     def _opened(self, batch: ClientBatch, columns: Columns, known: Known, budget: MemoryBudget) -> Outcome:
-        rules = self._rules
         try:
             sealed = read_sealed_values(columns)
-            if not sealed.dek_headers:
-                return self._plain(batch, columns, budget) if sealed.not_sealed else columns
-            keys = {header: DekToOpen(rules.kek, self._context, header) for header in sealed.dek_headers}
-            found = {header: known.get(key) for header, key in keys.items()}
-            missing = frozenset(keys[header] for header, dek in found.items() if dek is None)
-            if missing:
-                return Needs(missing)
             deks: dict[bytes, Dek] = {}
-            for header, dek in found.items():
-                if isinstance(dek, Failure):
-                    outcome = rules.without_dek(batch, dek, Direction.FETCH)
-                    return Noted(Columns.of([]), outcome.what) if isinstance(outcome, Noted) else outcome
-                assert isinstance(dek, Dek)
-                deks[header] = dek
-            # Values are sealed together with all others of their batch, so none of it may be plaintext.
-            return sealed.open(self._binding, deks, budget)
+            missing: set[Key] = set()
+            for header in sealed.dek_headers:
+                need = DekToOpen(self._rules.kek, self._context, header)
+                dek = known.get(need)
+                if dek is None:
+                    missing.add(need)
+                elif isinstance(dek, Failure):
+                    return self._without(batch, dek, Direction.FETCH)
+                else:
+                    assert isinstance(dek, Dek)
+                    deks[header] = dek
+            key = self._topic_key(batch, known, Direction.FETCH)
+            if isinstance(key, Needs):
+                return Needs(key.names | missing)
+            if missing:
+                return Needs(frozenset(missing))
+            if isinstance(key, Rejected | Noted):
+                return key
+            return self._plaintext_of(batch, columns, sealed, deks, key, budget)
         except EncryptionError as error:
-            return rules.refused(batch, str(error), error.error_code)
+            return self._rules.refused(batch, str(error), error.error_code)
 
-    def _plain(self, batch: ClientBatch, columns: Columns, budget: MemoryBudget) -> Outcome:
-        if not self._rules.accepts_plaintext(batch):
+    def _plaintext_of(
+        self,
+        batch: ClientBatch,
+        columns: Columns,
+        sealed: SealedValues,
+        deks: dict[bytes, Dek],
+        key: TopicKey | None,
+        budget: MemoryBudget,
+    ) -> Outcome:
+        """Return the records as their producer wrote them.
+
+        Raises:
+            EncryptionError: they cannot be opened.
+        """
+        # Values are sealed together with all others of their batch, so none of it may be plaintext.
+        is_plain = not deks and bool(sealed.not_sealed)
+        accepted = not deks and self._rules.accepts_plaintext(batch)
+        if is_plain and not accepted:
             reason = "values are not encrypted"
             return self._rules.refused(batch, reason, ErrorCode.CORRUPT_MESSAGE)
-        return Noted(marked(columns, budget), "plaintext")
+        found = sealed.open(self._binding, deks, budget) if deks else columns
+        if key is not None:
+            found = open_keys(found, self._binding, key, budget, accepts_plaintext=accepted)
+        return Noted(marked(found, budget), "plaintext") if is_plain else found
 
 
 class ValueSealing(PlacedSealing[PartitionValueSealing]):

@@ -63,6 +63,7 @@ def test_every_file_of_the_configuration_is_a_secret_or_is_known_to_be_none() ->
         "client_crl_file",
         "jwks_file",
         "registry_ca_file",
+        "sealing_key_file",
         "token_endpoint_ca_file",
         "transform_file",
     }

@@ -35,6 +35,7 @@ def test_a_kms_and_a_key_are_enough() -> None:
         (VAULT | {"accept_plaintext_before": "the day before"}, "expected a date or a time"),
         (VAULT | {"require_key": True}, "config.require_key is no key of EnvelopeEncryption"),
         (VAULT | {"cache_expiry_seconds": 5}, "10"),
+        (VAULT | {"sealing_key_file": "sealing"}, "sealing_key_file is for mode: values"),
     ],
 )
 def test_what_makes_no_sense_is_refused(config: dict[str, Any], why: str) -> None:

@@ -14,13 +14,15 @@ from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import KekUnavailable
 from bifrost.encryption.kek import Kek
+from bifrost.encryption.sealing_key import SEALING_CONTEXT, SealingKey, id_of, topic_key_of
+from bifrost.encryption.topic_key import TopicKey
 from bifrost.encryption.wrapped_dek import WrappedDek
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.sources import dek_source
 from bifrost.gateway.sources.dek_source import DekSource, make
 from bifrost.keys import dek_keeper
 from bifrost.keys.key_file import KeyFile
-from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
+from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal, KeyOfTopic
 from bifrost.transforms.record_transform import Failure
 from support.encryption.key_files import encryption, replace, write_key_file
 
@@ -48,7 +50,7 @@ class Scene:
     def _now_ns(self) -> int:
         return monotonic_ns() if self.now_ns is None else self.now_ns
 
-    def answers(self, *keys: DekToSeal | DekToOpen) -> list[object]:
+    def answers(self, *keys: DekToSeal | DekToOpen | KeyOfTopic) -> list[object]:
         async def ask() -> list[object]:
             async with asyncio.timeout(30):
                 found = await self.source.answers(keys)
@@ -195,3 +197,21 @@ def test_a_key_file_that_cannot_be_read_is_told_at_the_start(scene: Scene) -> No
 
     assert [line["event"] for line in lines] == ["kek_unavailable"]
     assert "chmod 600" in lines[0]["error"]
+
+
+def test_the_key_of_a_topic_comes_from_the_sealing_key_of_its_filter(scene: Scene) -> None:
+    key = b"k" * 32
+    sealing = SealingKey(id_of(key), KeyFile(scene.path, "payments").wrap(key, SEALING_CONTEXT))
+    need = KeyOfTopic(scene.kek, ORDERS, sealing)
+    wrong = KeyOfTopic(scene.kek, ORDERS, sealing._replace(key_id=bytes(8)))
+    assert scene.source.cached(need) is None
+
+    found, refused = scene.answers(need, wrong)
+
+    assert isinstance(found, TopicKey)
+    assert found.key_id == topic_key_of(key, ORDERS).key_id
+    assert scene.source.cached(need) is found
+    assert isinstance(refused, Failure)
+    assert not refused.is_retriable
+    assert "file:payments" in refused.reason
+    assert scene.source.cached(wrong) == refused
