@@ -41,18 +41,21 @@ class BatchOrder:
         """
         if batch.base_sequence < 0 or batch.is_control:
             return
-        epoch, last = self._latest.get(batch.producer_id, (-1, -1))
-        if batch.producer_epoch < epoch or (
-            batch.producer_epoch == epoch and not _is_behind(last, batch.base_sequence)
-        ):
+        if not self.follows(batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count):
             raise OutOfOrder(
                 f"the batch at offset {batch.base_offset} was produced before one that stands before it"
             )
-        self._latest.pop(batch.producer_id, None)
+
+    def follows(self, producer_id: int, epoch: int, sequence: int, count: int) -> bool:
+        """Note likewise a batch with sequences, and return whether it may be the next one."""
+        before, last = self._latest.get(producer_id, (-1, -1))
+        if epoch < before or (epoch == before and not _is_behind(last, sequence)):
+            return False
+        self._latest.pop(producer_id, None)
         if len(self._latest) >= self._max_producers:
             del self._latest[next(iter(self._latest))]
-        last = (batch.base_sequence + batch.record_count - 1) % SEQUENCES
-        self._latest[batch.producer_id] = (batch.producer_epoch, last)
+        self._latest[producer_id] = (epoch, (sequence + count - 1) % SEQUENCES)
+        return True
 
 
 def _is_behind(last: int, sequence: int) -> bool:

@@ -143,15 +143,6 @@ cdef bytes additional(bytes binding, const uint8_t* envelope, Py_ssize_t size, c
 
 # ---- sealing ----
 
-cdef struct Shape:
-    # The sizes of a sealed batch.
-    Py_ssize_t envelope    # bytes before the ciphertext
-    int64_t sealed         # bytes of the envelope
-    int64_t first          # bytes of the first record
-    int64_t empty          # bytes of all others
-    int64_t count
-    int64_t timestamp_delta
-
 cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, Shape* shape) except -1:
     """Say what a batch comes to when it is sealed."""
     cdef uint8_t[START] start
@@ -166,7 +157,26 @@ cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, Shape* shape
     shape.empty = empty_bytes(shape.count, 0)
     if shape.first + shape.empty > MOST_BYTES:
         raise TooLarge("batch", MOST_BYTES)
+    shape.is_deflated = be16(p + ATTRIBUTES_AT) & CODEC != 0 and shape.empty > max(LEAST_DEFLATED, shape.first // DEFLATED_PART)
+    shape.whole = HEADER + shape.first + shape.empty
     return 0
+
+cdef tuple prepare(Shape* shape, MemoryBudget budget):
+    """Return what stands for the empty records where they are deflated, else None; say what the batch comes to then.
+
+    The batch belongs to the caller, but it may not be larger than others.
+    """
+    cdef tuple kept
+    budget.take(shape.first + shape.empty)
+    budget.give_back(shape.first + shape.empty)
+    if not shape.is_deflated:
+        return None
+    kept = deflated_empty(shape.count) if shape.count <= CACHED_RECORDS else deflated_empty.__wrapped__(shape.count)
+    shape.whole = (
+        HEADER + GZIP_HEAD + shape.first + (shape.first + STORED - 1) // STORED * STORED_HEAD
+        + PyBytes_GET_SIZE(kept[0]) + GZIP_TAIL
+    )
+    return kept
 
 cdef uint8_t* put_first(uint8_t* p, const uint8_t* batch, Py_ssize_t size, Shape* shape, bytes binding, dek) except NULL:
     """Write the first record, with the sealed batch as its value."""
@@ -223,67 +233,159 @@ cdef int finish(uint8_t* p, Py_ssize_t size) noexcept:
     put_be32(p + CRC_AT, checksum(p + CRC_FROM, size - CRC_FROM))
     return 0
 
-cdef bytes seal_plain(const uint8_t* p, Py_ssize_t size, Shape* shape, bytes binding, dek):
-    cdef bytes out = PyBytes_FromStringAndSize(NULL, HEADER + shape.first + shape.empty)
-    cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(out)
+cdef int seal_into(
+    uint8_t* out, const uint8_t* p, Py_ssize_t size, Shape* shape, tuple kept, bytes binding, dek, MemoryBudget budget
+) except -1:
+    """Seal a batch into the `shape.whole` bytes of `out`; `kept` is what `prepare` has returned for it."""
     cdef uint8_t* end
-    memcpy(start, p, HEADER)
-    put_be16(start + ATTRIBUTES_AT, be16(p + ATTRIBUTES_AT) & ~CODEC)
-    end = put_first(start + HEADER, p, size, shape, binding, dek)
-    end = put_empty(end, shape.count, 0)
-    assert end - start == PyBytes_GET_SIZE(out)
-    finish(start, end - start)
-    return out
-
-cdef bytes seal_deflated(const uint8_t* p, Py_ssize_t size, Shape* shape, bytes binding, dek, MemoryBudget budget):
-    cdef bytes deflated, empty, out
-    cdef Memory first = allocate(budget, shape.first)
-    cdef uint8_t* start
-    cdef uint8_t* end = put_first(first.data, p, size, shape, binding, dek)
-    assert end - first.data == shape.first
-    kept = deflated_empty if shape.count <= CACHED_RECORDS else deflated_empty.__wrapped__
-    deflated, empty = kept(shape.count)
-    out = PyBytes_FromStringAndSize(
-        NULL,
-        HEADER + GZIP_HEAD + shape.first + (shape.first + STORED - 1) // STORED * STORED_HEAD
-        + PyBytes_GET_SIZE(deflated) + GZIP_TAIL,
-    )
-    start = <uint8_t*>PyBytes_AS_STRING(out)
-    memcpy(start, p, HEADER)
-    put_be16(start + ATTRIBUTES_AT, be16(p + ATTRIBUTES_AT) & ~CODEC | GZIP)
-    end = put_gzip(start + HEADER, first.data, shape.first, deflated, empty)
-    assert end - start == PyBytes_GET_SIZE(out)
-    finish(start, end - start)
-    return out
+    cdef Memory first
+    memcpy(out, p, HEADER)
+    put_be16(out + ATTRIBUTES_AT, be16(p + ATTRIBUTES_AT) & ~CODEC | (GZIP if shape.is_deflated else 0))
+    if shape.is_deflated:
+        first = allocate(budget, shape.first)
+        end = put_first(first.data, p, size, shape, binding, dek)
+        assert end - first.data == shape.first
+        end = put_gzip(out + HEADER, first.data, shape.first, kept[0], kept[1])
+    else:
+        end = put_first(out + HEADER, p, size, shape, binding, dek)
+        end = put_empty(end, shape.count, 0)
+    assert end - out == shape.whole
+    finish(out, shape.whole)
+    return 0
 
 def seal_batch(batch, bytes binding not None, dek, MemoryBudget budget not None):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Shape shape
+    cdef bytes out
+    cdef tuple kept
     PyObject_GetBuffer(batch.data, &view, PyBUF_SIMPLE)
     p = <const uint8_t*>view.buf
     try:
         if view.len < HEADER or be16(p + ATTRIBUTES_AT) & CONTROL:
             raise CorruptBatch("only batches of records are sealed")
         measure(p, view.len, PyBytes_GET_SIZE(dek.header), &shape)
-        budget.take(shape.first + shape.empty)  # the batch belongs to the caller, but it may not be larger than others
-        budget.give_back(shape.first + shape.empty)
-        if (
-            be16(p + ATTRIBUTES_AT) & CODEC
-            and shape.empty > max(LEAST_DEFLATED, shape.first // DEFLATED_PART)
-        ):
-            return seal_deflated(p, view.len, &shape, binding, dek, budget)
-        return seal_plain(p, view.len, &shape, binding, dek)
+        kept = prepare(&shape, budget)
+        out = PyBytes_FromStringAndSize(NULL, shape.whole)
+        seal_into(<uint8_t*>PyBytes_AS_STRING(out), p, view.len, &shape, kept, binding, dek, budget)
+        return out
     finally:
         PyBuffer_Release(&view)
 
 # ---- opening ----
 
+cdef object unpacked(const uint8_t* p, Py_ssize_t size, MemoryBudget budget):
+    """Return the records of a batch, unpacked if a broker or the sealer packed them; None: they are not packed."""
+    cdef int codec = be16(p + ATTRIBUTES_AT) & CODEC
+    if codec >= len(NAMES):
+        raise CorruptBatch(f"no codec has the number {codec}")
+    if codec == 0:
+        return None
+    return unpack(codec, PyMemoryView_FromMemory(<char*>p + HEADER, size - HEADER, PyBUF_READ), budget)
+
+cdef bint find_envelope(Sealed* sealed) except -1:
+    """Find the envelope in the first record; false: there is none."""
+    cdef const uint8_t* p = sealed.records
+    cdef Py_ssize_t pos = 0, end = sealed.end, dek
+    cdef int64_t length = 0, value = 0
+    if not pass_varint(p, end, &pos, &length):
+        return False
+    pos += 1  # attributes
+    # timestamp, offset, length of the key, which is -1
+    if not (pass_varint(p, end, &pos, &value) and pass_varint(p, end, &pos, &value)):
+        return False
+    if not pass_varint(p, end, &pos, &value) or value != -1:
+        return False
+    if not pass_varint(p, end, &pos, &length) or length < 0 or length > end - pos:
+        return False
+    dek = dek_size(p + pos, length, MODE_BATCH)
+    if dek == NO_ENVELOPE:
+        return False
+    if dek == OTHER_VERSION:
+        raise UnknownEnvelope("the envelope has another version, mode or cipher")
+    if dek == CUT_OFF or length < DEK_AT + dek + ORIGINAL + TAG:
+        raise BrokenSeal("the envelope is cut off")
+    sealed.value, sealed.size, sealed.before = pos, length, DEK_AT + dek + ORIGINAL
+    return True
+
+cdef bytes dek_header_of(Sealed* sealed):
+    """What names the DEK of a sealed batch: see `read_wrapped_dek`."""
+    return sealed.records[sealed.value + DEK_AT : sealed.value + sealed.before - ORIGINAL]
+
+cdef Py_ssize_t opened_size(Sealed* sealed) noexcept:
+    """The bytes of the batch that it was."""
+    return HEADER + sealed.size - sealed.before - TAG
+
+cdef bint has_records_as_sealed(Sealed* sealed, int64_t first_delta, int64_t other_delta) except -1:
+    """Whether all that stands around the envelope is as it was written, with these timestamps."""
+    cdef const uint8_t* p = sealed.records
+    cdef int64_t count = <int32_t>be32(sealed.header + COUNT_AT), size
+    cdef uint8_t[START] start
+    cdef Py_ssize_t end = put_start_of_first(start, sealed.size, first_delta) - start
+    cdef bytes empty
+    if end != sealed.value or memcmp(p, start, end) != 0:
+        return False
+    end += sealed.size
+    size = empty_bytes(count, other_delta)
+    if sealed.end - end != 1 + size or p[end] != 0:
+        return False
+    if size == 0:
+        return True
+    empty = PyBytes_FromStringAndSize(NULL, size)
+    put_empty(<uint8_t*>PyBytes_AS_STRING(empty), count, other_delta)
+    return memcmp(p + end + 1, PyBytes_AS_STRING(empty), size) == 0
+
+cdef bint is_as_sealed(Sealed* sealed) except -1:
+    """Whether everything outside the ciphertext is as the sealer or a broker leaves it."""
+    cdef const uint8_t* header = sealed.header
+    cdef const uint8_t* original = sealed.records + sealed.value + sealed.before - ORIGINAL
+    cdef int64_t base = <int64_t>be64(original + 2), latest = <int64_t>be64(original + 10), highest
+    cdef int64_t new_base = <int64_t>be64(header + BASE_TIMESTAMP_AT)
+    cdef int64_t new_latest = <int64_t>be64(header + MAX_TIMESTAMP_AT)
+    cdef int64_t count = <int32_t>be32(header + COUNT_AT)
+    cdef uint16_t attributes = be16(header + ATTRIBUTES_AT)
+    if count < 1 or (attributes ^ be16(original)) & ~(CODEC | LOG_APPEND_TIME):
+        return False
+    # The header of a batch has the append time where that is the type; the records keep what their client said.
+    highest = max(latest, base, <int64_t>-1) if count > 1 else max(latest, <int64_t>-1)
+    if not attributes & LOG_APPEND_TIME and new_latest != latest and new_latest != highest:
+        return False
+    # A broker that packs the records again makes the first one's timestamp the base.
+    if new_base != base and new_base != latest:
+        return False
+    return has_records_as_sealed(sealed, minus(latest, new_base), minus(base, new_base))
+
+cdef int open_into(uint8_t* out, Sealed* sealed, bytes binding, dek) except -1:
+    """Open a sealed batch into the `opened_size` bytes of `out`; after an error it holds nothing of use."""
+    cdef const uint8_t* header = sealed.header
+    cdef const uint8_t* envelope = sealed.records + sealed.value
+    cdef const uint8_t* original = envelope + sealed.before - ORIGINAL
+    cdef Py_ssize_t size = sealed.size - sealed.before - TAG
+    if not is_as_sealed(sealed):
+        raise BrokenSeal("the batch around the envelope is not as it was sealed")
+    try:
+        written = dek.cipher.decrypt_into(
+            PyMemoryView_FromMemory(<char*>envelope + NONCE_AT, NONCE, PyBUF_READ),
+            PyMemoryView_FromMemory(<char*>envelope + sealed.before, size + TAG, PyBUF_READ),
+            additional(binding, envelope, sealed.before, header),
+            PyMemoryView_FromMemory(<char*>out + HEADER, size, PyBUF_WRITE),
+        )
+    except InvalidTag:
+        raise BrokenSeal("the batch was changed, or sealed for another place or with another key") from None
+    assert written == size
+    memcpy(out, header, HEADER)
+    put_be16(out + ATTRIBUTES_AT, be16(original) | be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME)
+    memcpy(out + BASE_TIMESTAMP_AT, original + 2, 8 if be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME else 16)
+    finish(out, HEADER + size)
+    return 0
+
+cdef inline int64_t minus(int64_t one, int64_t other) noexcept:
+    """As in Java, a difference has 64 bits, whatever timestamps a client sent."""
+    return <int64_t>(<uint64_t>one - <uint64_t>other)
+
 cdef class SealedBatch:
-    cdef Py_buffer batch, records    # the whole batch, and its records unpacked
-    cdef Py_ssize_t value            # where in the records the envelope begins
-    cdef Py_ssize_t size             # bytes of the envelope
-    cdef Py_ssize_t before           # bytes of the envelope before its ciphertext
+    cdef Py_buffer batch, records    # the whole batch, and its records if they were packed
+    cdef Sealed sealed
     cdef readonly bytes dek_header
 
     def __dealloc__(self):
@@ -291,117 +393,31 @@ cdef class SealedBatch:
         PyBuffer_Release(&self.batch)
 
     cdef int hold(self, batch, MemoryBudget budget) except -1:
-        """Hold the batch and its records, unpacked if a broker or the sealer packed them."""
-        cdef int codec
+        """Hold the batch and its records."""
         PyObject_GetBuffer(batch, &self.batch, PyBUF_SIMPLE)
-        codec = be16(<const uint8_t*>self.batch.buf + ATTRIBUTES_AT) & CODEC
-        section = memoryview(batch)[HEADER:]
-        if codec >= len(NAMES):
-            raise CorruptBatch(f"no codec has the number {codec}")
-        PyObject_GetBuffer(unpack(codec, section, budget) if codec else section, &self.records, PyBUF_SIMPLE)
+        self.sealed.header = <const uint8_t*>self.batch.buf
+        self.sealed.records, self.sealed.end = self.sealed.header + HEADER, self.batch.len - HEADER
+        records = unpacked(self.sealed.header, self.batch.len, budget)
+        if records is not None:
+            PyObject_GetBuffer(records, &self.records, PyBUF_SIMPLE)
+            self.sealed.records, self.sealed.end = <const uint8_t*>self.records.buf, self.records.len
         return 0
 
-    cdef bint find(self) except -1:
-        """Find the envelope in the first record; false: there is none."""
-        cdef const uint8_t* p = <const uint8_t*>self.records.buf
-        cdef Py_ssize_t pos = 0, end = self.records.len, dek
-        cdef int64_t length = 0, value = 0
-        if not pass_varint(p, end, &pos, &length):
-            return False
-        pos += 1  # attributes
-        # timestamp, offset, length of the key, which is -1
-        if not (pass_varint(p, end, &pos, &value) and pass_varint(p, end, &pos, &value)):
-            return False
-        if not pass_varint(p, end, &pos, &value) or value != -1:
-            return False
-        if not pass_varint(p, end, &pos, &length) or length < 0 or length > end - pos:
-            return False
-        dek = dek_size(p + pos, length, MODE_BATCH)
-        if dek == NO_ENVELOPE:
-            return False
-        if dek == OTHER_VERSION:
-            raise UnknownEnvelope("the envelope has another version, mode or cipher")
-        if dek == CUT_OFF or length < DEK_AT + dek + ORIGINAL + TAG:
-            raise BrokenSeal("the envelope is cut off")
-        self.value, self.size, self.before = pos, length, DEK_AT + dek + ORIGINAL
-        self.dek_header = p[pos + DEK_AT : pos + DEK_AT + dek]
-        return True
-
-    cdef int check_records(self, int64_t first_delta, int64_t other_delta) except -1:
-        """Whether all that stands around the envelope is as it was written, with these timestamps."""
-        cdef const uint8_t* p = <const uint8_t*>self.records.buf
-        cdef int64_t count = <int32_t>be32(<const uint8_t*>self.batch.buf + COUNT_AT), size
-        cdef uint8_t[START] start
-        cdef Py_ssize_t end = put_start_of_first(start, self.size, first_delta) - start
-        cdef bytes empty
-        if end != self.value or memcmp(p, start, end) != 0:
-            return False
-        end += self.size
-        size = empty_bytes(count, other_delta)
-        if self.records.len - end != 1 + size or p[end] != 0:
-            return False
-        if size == 0:
-            return True
-        empty = PyBytes_FromStringAndSize(NULL, size)
-        put_empty(<uint8_t*>PyBytes_AS_STRING(empty), count, other_delta)
-        return memcmp(p + end + 1, PyBytes_AS_STRING(empty), size) == 0
-
-    cdef bint is_as_sealed(self) except -1:
-        """Whether everything outside the ciphertext is as the sealer or a broker leaves it."""
-        cdef const uint8_t* header = <const uint8_t*>self.batch.buf
-        cdef const uint8_t* original = <const uint8_t*>self.records.buf + self.value + self.before - ORIGINAL
-        cdef int64_t base = <int64_t>be64(original + 2), latest = <int64_t>be64(original + 10), highest
-        cdef int64_t new_base = <int64_t>be64(header + BASE_TIMESTAMP_AT)
-        cdef int64_t new_latest = <int64_t>be64(header + MAX_TIMESTAMP_AT)
-        cdef int64_t count = <int32_t>be32(header + COUNT_AT)
-        cdef uint16_t attributes = be16(header + ATTRIBUTES_AT)
-        if count < 1 or (attributes ^ be16(original)) & ~(CODEC | LOG_APPEND_TIME):
-            return False
-        # The header of a batch has the append time where that is the type; the records keep what their client said.
-        highest = max(latest, base, <int64_t>-1) if count > 1 else max(latest, <int64_t>-1)
-        if not attributes & LOG_APPEND_TIME and new_latest != latest and new_latest != highest:
-            return False
-        # A broker that packs the records again makes the first one's timestamp the base.
-        if new_base != base and new_base != latest:
-            return False
-        return self.check_records(minus(latest, new_base), minus(base, new_base))
-
     def open(self, bytes binding not None, dek, MemoryBudget budget not None):
-        cdef const uint8_t* header = <const uint8_t*>self.batch.buf
-        cdef const uint8_t* envelope = <const uint8_t*>self.records.buf + self.value
-        cdef const uint8_t* original = envelope + self.before - ORIGINAL
-        cdef Py_ssize_t size = self.size - self.before - TAG
+        cdef Py_ssize_t size = opened_size(&self.sealed)
         cdef bytes out
-        cdef uint8_t* p
-        if not self.is_as_sealed():
-            raise BrokenSeal("the batch around the envelope is not as it was sealed")
-        budget.take(size)  # see `seal_batch`
-        budget.give_back(size)
-        out = PyBytes_FromStringAndSize(NULL, HEADER + size)
-        p = <uint8_t*>PyBytes_AS_STRING(out)
-        try:
-            written = dek.cipher.decrypt_into(
-                PyMemoryView_FromMemory(<char*>envelope + NONCE_AT, NONCE, PyBUF_READ),
-                PyMemoryView_FromMemory(<char*>envelope + self.before, size + TAG, PyBUF_READ),
-                additional(binding, envelope, self.before, header),
-                PyMemoryView_FromMemory(<char*>p + HEADER, size, PyBUF_WRITE),
-            )
-        except InvalidTag:
-            raise BrokenSeal("the batch was changed, or sealed for another place or with another key") from None
-        assert written == size
-        memcpy(p, header, HEADER)
-        put_be16(p + ATTRIBUTES_AT, be16(original) | be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME)
-        memcpy(p + BASE_TIMESTAMP_AT, original + 2, 8 if be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME else 16)
-        finish(p, HEADER + size)
+        budget.take(size - HEADER)  # see `prepare`
+        budget.give_back(size - HEADER)
+        out = PyBytes_FromStringAndSize(NULL, size)
+        open_into(<uint8_t*>PyBytes_AS_STRING(out), &self.sealed, binding, dek)
         return out
-
-cdef inline int64_t minus(int64_t one, int64_t other) noexcept:
-    """As in Java, a difference has 64 bits, whatever timestamps a client sent."""
-    return <int64_t>(<uint64_t>one - <uint64_t>other)
 
 def read_sealed(batch, MemoryBudget budget not None):
     cdef SealedBatch sealed = SealedBatch.__new__(SealedBatch)
     if len(batch.data) <= HEADER or batch.record_count < 1:
         return None
     sealed.hold(batch.data, budget)
-    return sealed if sealed.find() else None
+    if not find_envelope(&sealed.sealed):
+        return None
+    sealed.dek_header = dek_header_of(&sealed.sealed)
+    return sealed

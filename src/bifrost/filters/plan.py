@@ -9,7 +9,7 @@ leader hint, a foreign name in an answer. Then the same filters run.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import cast
@@ -19,7 +19,17 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import Layout
 from bifrost.wire.entities import ANSWERED, REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
-from bifrost.wire.program import SLOT_DECODE, SLOT_USUAL, Passage, Peek, Program, Usually, peek
+from bifrost.wire.program import (
+    SLOT_DECODE,
+    SLOT_PARTITION,
+    SLOT_USUAL,
+    SLOT_WAY,
+    Passage,
+    Peek,
+    Program,
+    Usually,
+    peek,
+)
 from bifrost.wire.programs import IF_USUAL, compile_layout, compile_peek, compile_program
 from bifrost.wire.schema import (
     MessageSchema,
@@ -28,6 +38,12 @@ from bifrost.wire.schema import (
     request_schema,
     response_schema,
 )
+
+_RECORDS: Mapping[str, tuple[str, str]] = {
+    "ProduceRequest": ("TopicData.PartitionData.Index", "TopicData.PartitionData.Records"),
+    "FetchResponse": ("Responses.Partitions.PartitionIndex", "Responses.Partitions.Records"),
+}
+"""Where a message has the partition of its records, and these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,16 @@ class Direction:
     """Whether the header ends in tagged fields (request header v2, response header v1)."""
     program: Program | None
     """For the engine; None when the message must be decoded."""
+    slots: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What the program was compiled with, if there is one."""
+
+    def with_ways(self) -> "Direction":
+        """Return the same message for names of which some have a RecordWay, if it carries records past the engine."""
+        places = _RECORDS.get(self.message)
+        if places is None or self.program is None:
+            return self
+        slots = {**self.slots, **dict(zip(places, (SLOT_PARTITION, SLOT_WAY), strict=True))}
+        return replace(self, program=compile_program(self.message, self.version, slots), slots=slots)
 
     @property
     def layout(self) -> Layout:
@@ -206,7 +232,7 @@ class Plans:
         )
 
     def _direction(self, schema: MessageSchema, version: int, is_flexible_header: bool) -> Direction:
-        program = None
+        program, slots = None, dict[str, int]()
         if (
             schema.api_key not in REFUSED | ANSWERED
             and schema.name not in self._decoded
@@ -216,7 +242,7 @@ class Plans:
             for path in self._unless_usual.get(schema.name, ()):
                 slots[path] = slots[path] | IF_USUAL if path in slots else SLOT_USUAL
             program = compile_program(schema.name, version, slots)
-        return Direction(schema.name, version, is_flexible_header, program)
+        return Direction(schema.name, version, is_flexible_header, program, slots)
 
 
 def _check_coverage(filters: tuple[AnyFilter, ...], request: str, response: str, version: int) -> None:

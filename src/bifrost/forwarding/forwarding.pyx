@@ -8,7 +8,7 @@ is whole if it can (rewriting.pyx).
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_CLEAR, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -20,8 +20,8 @@ from bifrost.forwarding.lane cimport (
 )
 from bifrost.forwarding.quotas.quota cimport OTHER
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
-from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_hot_frame
-from bifrost.wire.rewriting cimport put_body, rewrite_body, rewrite_head
+from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_frame, open_hot_frame
+from bifrost.wire.rewriting cimport RecordTrip, put_body, rewrite_body, rewrite_head, trip_of
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -34,6 +34,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     cdef Py_ssize_t start = r.pos
     cdef int64_t began_ns = 0, since_ns
     cdef list segments
+    cdef RecordTrip trip
     if reason == PASSES:
         reason = session.within_quota(lane, r)
     if reason != PASSES:
@@ -41,9 +42,12 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     if lane.usage is not None:
         began_ns = clock_ns()
     segments = rewrite_body(lane.passage.request, frame, r, lane.to_physical, None, lane.client_id_prefix,
-                            lane.passage.drops_trailing)
+                            lane.passage.drops_trailing, True)
     if segments is None or not counts_fast(lane, r):
         return NOT_IN_PLACE
+    trip = trip_of(r)
+    if trip is not None:
+        trip.end(frame)
     session.to_broker += segments
     lane.receive(r.end + 4)
     since_ns = clock_ns()
@@ -57,6 +61,7 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     cdef int reason
     cdef Lane lane = judged_request(session._lanes, None, None, r, None, session.own_fetches(), &reason)
     cdef Py_ssize_t start = r.pos
+    cdef RecordTrip trip
     if reason == PASSES:
         reason = session.within_quota(lane, r)
     if reason != PASSES:
@@ -64,6 +69,9 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     if (not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing)
             or not counts_fast(lane, r)):
         return NOT_IN_PLACE
+    trip = trip_of(r)
+    if trip is not None:
+        trip.end(None)
     lane.receive(r.end + 4)
     await_answer(lane, r, start, now_ns, now_ns, now_ns if lane.usage is None else clock_ns(), session._queue)
     session.charge_sent(lane, r.end + 4)
@@ -78,19 +86,27 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
     cdef list segments
+    cdef RecordTrip trip
     if reason == PASSES and session._quota is not None and session._quota.is_on:
         reason = session.tell_throttle(awaited, r, not PyBytes_CheckExact(frame))
     if reason != PASSES:
         return reason
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
-    segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False)
+    segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False, True)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
+    trip = trip_of(r)
+    if trip is not None:
+        trip.end(frame)
     awaited.lane.fail_all(r)
     if awaited.lane.usage is not None:
-        r.pos = start
-        awaited.lane.usage.add_response(r, True)
+        if trip is not None and trip.has_changed:
+            segments = [b"".join(segments)]
+            count_new(awaited.lane, segments[0], start)
+        else:
+            r.pos = start
+            awaited.lane.usage.add_response(r, True)
     session.responses_sent += session.turn_ns != 0
     awaited.end(4 + <Py_ssize_t>be32(<const uint8_t*>PyBytes_AS_STRING(segments[0])), came_ns, clock_ns())
     session.charge_answer(awaited, r.end + 4)
@@ -100,12 +116,22 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
         session.to_client.append(queue.popleft())
     return PASSES
 
+cdef int count_new(Lane lane, bytes answer, Py_ssize_t start) except -1:
+    """Count a whole answer whose records are others than the broker's: what the client gets is counted."""
+    cdef Reader r
+    open_frame(answer, 4 + start, &r)
+    r.hot = True  # Its names are those of the broker's answer, which were counted as rounds.
+    lane.usage.add_response(&r, False)
+    close_frame(&r)
+    return 0
+
 cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
     cdef AwaitedQueue queue = session._queue
     cdef int reason
     cdef Awaited awaited = judged_response(queue, None, r, None, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos, begin = out.size
+    cdef RecordTrip trip
     if reason == PASSES and session._quota is not None and session._quota.is_on:
         reason = session.tell_throttle(awaited, r, True)
     if reason != PASSES:
@@ -113,10 +139,16 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
             or not counts_fast(awaited.lane, r)):
         return NOT_IN_PLACE
+    trip = trip_of(r)
+    if trip is not None:
+        trip.end(None)
     awaited.lane.fail_all(r)
     if awaited.lane.usage is not None:
-        r.pos = start
-        awaited.lane.usage.add_response(r, True)
+        if trip is not None and trip.has_changed:
+            count_new(awaited.lane, PyBytes_FromStringAndSize(<const char*>out.data + begin, out.size - begin), start)
+        else:
+            r.pos = start
+            awaited.lane.usage.add_response(r, True)
     session.responses_sent += session.turn_ns != 0
     awaited.end(out.size - begin, now_ns, now_ns if awaited.lane.usage is None else clock_ns())
     session.charge_answer(awaited, r.end + 4)
@@ -417,9 +449,10 @@ cdef class Forwarding(FrameConsumer):
         now_ns = self.turn_ns or clock_ns()
         open_output(&out)
         out.owner = out.segments = NULL
-        r.own, r.tail = True, -1
+        r.own, r.tail, r.trip = True, -1, NULL
         try:
             while room > 0:
+                Py_CLEAR(r.trip)
                 r.end = r.whole = framer.small(&r.data)
                 r.pos = 0
                 if not r.end:
@@ -434,6 +467,7 @@ cdef class Forwarding(FrameConsumer):
                 whole = out.size
         except Exception:
             pass  # Nothing has come of the frame; it fails again where errors are explained.
+        Py_CLEAR(r.trip)
         try:
             out.size = whole
             if whole:

@@ -12,15 +12,13 @@ from bifrost.schemas import wire_format
 
 cdef enum:
     NULL_FIELD = 0
-    NUMBER = 4
-    GUID = 16
     LACKING = -1           # NO_ID
     TWICE = -2             # TWO_IDS
 
 assert (wire_format.NO_ID, wire_format.TWO_IDS) == (LACKING, TWICE)
 
-cdef bytes KEY_HEADER = wire_format.KEY_HEADER
-cdef bytes VALUE_HEADER = wire_format.VALUE_HEADER
+KEY_HEADER = wire_format.KEY_HEADER
+VALUE_HEADER = wire_format.VALUE_HEADER
 
 cdef int size_of_id(const uint8_t* data, Py_ssize_t size) noexcept:
     """How many bytes the ID behind the magic byte has, or LACKING."""

@@ -36,8 +36,8 @@ from bifrost.session import metering
 from bifrost.session.answered_errors import count_errors, count_own_answer
 from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, too_large
-from bifrost.session.decoded_response import RELEASED_FROM_BYTES, decoded_response, kept_for_answer
+from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, release_large, too_large
+from bifrost.session.decoded_response import decoded_response, kept_for_answer, rewritten_response
 from bifrost.session.in_flight import Buffer
 from bifrost.session.limited_session import LimitedSession
 from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
@@ -48,7 +48,7 @@ from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode, encode_in_room_of, release
 from bifrost.wire.message import Message
-from bifrost.wire.rewriting import rewrite
+from bifrost.wire.rewriting import rewrite_frame
 from bifrost.wire.window import keep
 
 _SENT_ON = frozenset({Reason.PASSES, Reason.UNANSWERED, Reason.FOR_FILTERS})
@@ -247,7 +247,8 @@ class ClientSession(LimitedSession):
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments: list[Buffer] | None = None
         if way.program is not None and reason != Reason.FOR_FILTERS:
-            segments = rewrite(way.program, frame, offset, lane.to_physical, head, plan.drops_trailing)
+            names, allow_trailing = lane.to_physical, plan.drops_trailing
+            segments, _ = rewrite_frame(way.program, frame, offset, names, head, allow_trailing)
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and not is_decodable(plan, len(frame)):
@@ -285,8 +286,7 @@ class ClientSession(LimitedSession):
             raise too_large(plan, len(frame))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         decided = self._filtered_request(lane, exchange, request, frame, head or bytes(frame[:offset]))
-        if len(frame) > RELEASED_FROM_BYTES:
-            release(plan.request.layout, request)
+        release_large(plan.request.layout, request, frame)
         return decided
 
     def _filtered_request(
@@ -378,9 +378,7 @@ class ClientSession(LimitedSession):
         # A client whose tenant uses more than its share is told to wait by a field of the body.
         is_decoded = reason == Reason.FOR_FILTERS or (reason == Reason.OVER_BUDGET and plan.has_throttle)
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
-        program = None if is_decoded else plan.response.program
-        segments = None if program is None else rewrite(program, frame, offset, awaited.lane.to_virtual, head)
-        physical = None if segments is None else (frame, offset)
+        segments, physical, counted = rewritten_response(awaited, frame, offset, head, is_decoded=is_decoded)
         if segments is None:
             self._namespace.take_unresolved()
             throttle_ms = self.throttle_ms(awaited, 4 + len(frame)) if plan.has_throttle else 0
@@ -390,7 +388,7 @@ class ClientSession(LimitedSession):
             if not isinstance(decided, list):
                 return decided
             segments = decided
-        metering.count_answer(self._meter, self._namespace, awaited, physical, segments)
+        metering.count_answer(self._meter, self._namespace, awaited, counted, segments)
         count_errors(awaited, physical, segments)
         awaited.finish(sum(map(len, segments)), came_ns)
         self.charge_response(awaited, 4 + len(frame))

@@ -12,7 +12,7 @@ from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, release
+from bifrost.wire.codec import Layout, decode, release
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.program import count_items
@@ -56,6 +56,9 @@ _MAX_ITEMS: Mapping[int, int] = {
 
 _SMALL_BYTES = 2_048
 """A request of at most so many bytes has fewer items than any limit."""
+
+RELEASED_FROM_BYTES = 65_536
+"""Objects decoded from a larger frame are freed in steps; a smaller one's are freed in less time than a step takes."""
 
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
 """Names of the limits in the metrics."""
@@ -126,6 +129,12 @@ def too_large(plan: Plan, size: int) -> SessionEnded:
         f"and at most {max_items(plan.api_key)} items"
     )
     return SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
+
+
+def release_large(layout: Layout, message: Message, frame: bytes | memoryview) -> None:
+    """Free what was decoded from a frame, in steps if that takes long; nothing else may use it."""
+    if len(frame) > RELEASED_FROM_BYTES:
+        release(layout, message)
 
 
 def _count(request: Direction, frame: bytes | memoryview, offset: int, most: int) -> int:

@@ -1,4 +1,4 @@
-"""Handles a broker's response that must be decoded: through the filters, into virtual names."""
+"""Handles a broker's response that takes longer than the hot path: rewritten in slices, or decoded for the filters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,14 @@ from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.steps import NOTHING_MET, Forward, Need, ResponseStep
 from bifrost.forwarding.lane import Awaited
+from bifrost.session.decoded_request import release_large
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode, encode_in_room_of, release
+from bifrost.wire.codec import decode, encode, encode_in_room_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import prune
-
-RELEASED_FROM_BYTES = 65_536
-"""Objects decoded from a larger frame are freed in steps; a smaller one's are freed in less time than a step takes."""
+from bifrost.wire.rewriting import rewrite_frame
 
 _PRUNED_FROM_BYTES = 4096
 """A smaller response is decoded as fast as it is pruned."""
@@ -35,6 +34,35 @@ def kept_for_answer(api_key: int, exchange: Exchange | None) -> Exchange | None:
     if api_key == ApiKey.PRODUCE and exchange is not None and not exchange.wants_response:
         return None
     return exchange
+
+
+def rewritten_response(
+    awaited: Awaited, frame: Buffer, offset: int, head: bytes | None, *, is_decoded: bool
+) -> tuple[list[Buffer] | None, tuple[Buffer, int] | None, tuple[Buffer, int] | None]:
+    """Rewrite a response in place.
+
+    Args:
+        awaited: the request that it answers.
+        frame: the response, without its length.
+        offset: where its body begins.
+        head: the header for the client; None to keep the broker's.
+        is_decoded: whether it has to be decoded in any case.
+    Returns:
+        The frame for the client with its length, None if it has to be decoded; then the broker's frame and where its
+        body begins, if all but records is the same in it; and the same if records are as well. If these are not, the
+        frame for a client that the journal counts is in one piece.
+    Raises:
+        WireError: the response could not be read.
+    """
+    program = None if is_decoded else awaited.lane.plan.response.program
+    if program is None:
+        return None, None, None
+    segments, is_new = rewrite_frame(program, frame, offset, awaited.lane.to_virtual, head)
+    if segments is None:
+        return None, None, None
+    if is_new and awaited.lane.usage is not None:
+        segments = [b"".join(segments)]
+    return segments, (frame, offset), None if is_new else (frame, offset)
 
 
 def decoded_response(
@@ -74,8 +102,7 @@ def decoded_response(
     response: Any = decode(plan.response.layout, frame, offset)
     head = head or bytes(frame[:offset])
     decided = _filtered(namespace, scope, awaited, response, frame, head, throttle_ms, met)
-    if len(frame) > RELEASED_FROM_BYTES:
-        release(plan.response.layout, response)
+    release_large(plan.response.layout, response, frame)
     return decided
 
 

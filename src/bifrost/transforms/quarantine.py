@@ -22,6 +22,7 @@ from bifrost.transforms.record_transform import (
     PlacedTransform,
     RecordTransform,
     Rejected,
+    SteppedTransform,
 )
 from bifrost.wire.error_codes import ErrorCode
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bifrost.records.codec.client_batch import ClientBatch
     from bifrost.records.codec.columns import Columns
     from bifrost.records.codec.memory import MemoryBudget
+    from bifrost.transforms.batch_step import BatchStep
     from bifrost.transforms.record_transform import Direction, Known
 
 SOURCE = "quarantine"
@@ -104,7 +106,7 @@ class Quarantine(PlacedTransform):
         return _PlacedQuarantine(self._inner, self._place, partition)
 
 
-class _PlacedQuarantine:
+class _PlacedQuarantine(SteppedTransform):
     """The same for one partition."""
 
     def __init__(self, inner: RecordTransform, place: QuarantinePlace, partition: int) -> None:
@@ -114,6 +116,10 @@ class _PlacedQuarantine:
     def name(self) -> str:
         """What the operator knows it by."""
         return self._inner.name
+
+    def step(self, direction: Direction) -> BatchStep | None:
+        """Return the step of the transform: nothing is put aside where nothing is refused."""
+        return self._inner.step(direction) if isinstance(self._inner, SteppedTransform) else None
 
     def transform(
         self,

@@ -11,12 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.wire.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from bifrost.transforms.batch_step import BatchStep
 
 
 class Direction(Enum):
@@ -166,6 +169,14 @@ class BatchTransform(ABC):
         Raises:
             RecordsError: the batch cannot be read, or comes to more than the budget has.
         """
+
+
+class SteppedTransform(ABC):
+    """A transform that has a compiled step for batches about which it has nothing to decide."""
+
+    @abstractmethod
+    def step(self, direction: Direction) -> "BatchStep | None":
+        """Return its step on one way; None: it has to look at each batch."""
 
 
 class PlacedTransform(ABC):

@@ -44,7 +44,9 @@ from bifrost.transforms.record_transform import (
     Outcome,
     Rejected,
     Rejection,
+    SteppedTransform,
 )
+from bifrost.transforms.schema_step import SchemaStep
 from bifrost.transforms.transform_kind import Topic, TransformKind
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
@@ -75,7 +77,7 @@ class _Stop(Exception):
         self.outcome = outcome
 
 
-class SchemaValidator:
+class SchemaValidator(SteppedTransform):
     """Checks the records of one topic."""
 
     def __init__(self, name: str, config: FilterConfig, topic: Topic, *, most_ns: int = AT_ONCE_NS) -> None:
@@ -131,6 +133,16 @@ class SchemaValidator:
             return stop.outcome
         return columns if is_checked else Noted(columns, "unchecked")
 
+    def step(self, direction: Direction) -> SchemaStep | None:
+        """Return what lets batches pass whose IDs are known; None: the payloads have to be read."""
+        if self._reads or self._broken is not None:
+            return None
+        checks_keys, checks_values = (one in self._parts for one in (SchemaPart.KEY, SchemaPart.VALUE))
+        return SchemaStep(self._name, checks_keys, checks_values, self._key)
+
+    def _key(self, schema_id: SchemaId, is_key: bool) -> SchemaKey:
+        return SchemaKey(self._registry, schema_id, self._topics, is_key, self._strategy, self._reads)
+
     def _check(self, batch: ClientBatch, columns: Columns, direction: Direction, known: Known) -> bool:
         """Check all records; return whether each could be."""
         if self._broken is not None:
@@ -168,7 +180,7 @@ class SchemaValidator:
             if one in _MISSING:
                 wrong[one] = _MISSING[one]
                 continue
-            key = SchemaKey(self._registry, one, self._topics, is_key, self._strategy, self._reads)
+            key = self._key(one, is_key)
             answer = known.get(key)
             if answer is None:
                 missing.add(key)

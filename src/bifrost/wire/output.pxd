@@ -20,6 +20,8 @@ cdef struct Output:
     PyObject* segments       # rewrite, encode: list of what is finished; NULL: it stays one piece
     int open                 # encode: tagged fields whose size is not known yet, so that they cannot be cut
     Py_ssize_t copied, sent  # rewrite: how far the frame is taken over; bytes in `segments`
+    PyObject* way            # rewrite: RecordWay of the topic at hand, owned; NULL: it has none
+    bint has_ways            # rewrite: whether ways may be taken; else the frame has to be decoded
     uint8_t local[LOCAL]
 
 cdef inline void open_output(Output* out) noexcept:

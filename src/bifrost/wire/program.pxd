@@ -15,6 +15,8 @@ cdef enum:
     USUAL = 254            # SLOT_USUAL
     ADDRESS_SLOT = 10      # SLOT_ADDRESS
     SLOTS = 11             # those with a table, and 0
+    PARTITION = 253        # SLOT_PARTITION
+    WAY = 252              # SLOT_WAY
 
 cdef struct Op:
     uint8_t kind, flags, slot

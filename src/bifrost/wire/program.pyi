@@ -13,6 +13,12 @@ decoded."""
 SLOT_ADDRESS: int
 """The slot of a broker's address: by its node ID (4 bytes) the host's bytes and 4 of the port behind them."""
 
+SLOT_PARTITION: int
+"""The slot of the index of a partition, in front of its records."""
+
+SLOT_WAY: int
+"""The slot of records that take the way of their topic, if it has one: see RecordWay in rewriting.pyi."""
+
 class Usually(IntEnum):
     """The slot of an INT16 or INT32 in a `Peek`: what the number nearly always is."""
 

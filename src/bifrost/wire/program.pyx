@@ -14,9 +14,11 @@ A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An o
                            where, counted from 1
     STRING, BYTES, UUID    slot: 0 neutral, 1..9 looked up in Names.tables[slot], or SLOT_DECODE
                            (a of a STRING is 1: a null one has to be decoded)
+                           (slot SLOT_WAY of BYTES: records, which take the way of their topic, if it has one)
     ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in
                            slot SLOT_ADDRESS, where the host's bytes stand with the 4 of the port behind them
     INT16, INT32 a         slot SLOT_USUAL: the number has to be a, or the frame has to be decoded
+                           (of an INT32 SLOT_PARTITION: the partition of the records behind it)
     ARRAY a, b             loop over the ops up to END; a: the op behind that END, b: smallest element in bytes
                            (flag FIXED: b is the size of every element, all are skipped at once, no END, slot as of
                            CODE, or 0; slot SLOT_USUAL: a null one has to be decoded)
@@ -61,6 +63,8 @@ from bifrost.wire.reader cimport (
 SLOT_DECODE = DECODE
 SLOT_USUAL = USUAL
 SLOT_ADDRESS = ADDRESS_SLOT
+SLOT_PARTITION = PARTITION
+SLOT_WAY = WAY
 
 
 cdef class Program:
@@ -95,7 +99,8 @@ cdef class Program:
             elif kind == ARRAY and flags & FIXED and slot < USUAL:
                 is_good = is_good and 0 <= slot < b
             else:
-                is_good = is_good and (0 <= slot < SLOTS or slot == DECODE or slot == USUAL)
+                is_good = is_good and (0 <= slot < SLOTS or slot == DECODE or slot == USUAL
+                                       or kind == INT32 and slot == PARTITION or kind == BYTES and slot == WAY)
             is_good = is_good and not (kind == TAGS and a + b > m) and not (kind == ARRAY and b == 0)
             if kind == ADDRESS:
                 is_good = is_good and i > 0 and self.ops[i - 1].kind in (SKIP, CODE) and self.ops[i - 1].a >= 4

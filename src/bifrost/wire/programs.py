@@ -12,7 +12,16 @@ from typing import cast
 
 from bifrost.wire.codec import Layout
 from bifrost.wire.message import Struct, message_class
-from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE, SLOT_USUAL, Peek, Program, Usually
+from bifrost.wire.program import (
+    SLOT_ADDRESS,
+    SLOT_DECODE,
+    SLOT_PARTITION,
+    SLOT_USUAL,
+    SLOT_WAY,
+    Peek,
+    Program,
+    Usually,
+)
 from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
@@ -34,6 +43,9 @@ IF_USUAL = 0x100
 _USUAL = frozenset({FieldType.INT16, FieldType.INT32})
 """Numbers that can be compared with their default."""
 
+_OF_RECORDS = {FieldType.INT32: SLOT_PARTITION, FieldType.RECORDS: SLOT_WAY}
+"""The slots of records and of the partition that they are for, each with the one type that may have it."""
+
 _CODE_BEFORE = 250
 """Slots of a CODE, which say where an error code stands, are below this: larger ones have another meaning."""
 
@@ -49,8 +61,8 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
         slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 9 for strings
             and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
             whatever is tagged, SLOT_USUAL for int16, int32 and arrays, SLOT_ADDRESS for a host between its
-            broker's ID and port; IF_USUAL may be added to those with a table. A field that is not named is
-            neutral; one that this version lacks is skipped.
+            broker's ID and port; IF_USUAL may be added to those with a table. SLOT_PARTITION is for an int32,
+            SLOT_WAY for records. A field that is not named is neutral; one that this version lacks is skipped.
     Raises:
         ValueError: the message has no such version, a path is no field of it, or a field cannot have its
             slot.
@@ -212,12 +224,14 @@ class ProgramWriter:
     def scalar(self, field: Field, path: str, *, nullable: bool) -> None:
         """Write a value that is not a struct, or one element of an array."""
         is_name = field.type in (FieldType.STRING, FieldType.UUID)
-        slot = self._slot(path, look_up=is_name, usual=field.type in _USUAL)
+        slot = self._slot(path, look_up=is_name, usual=field.type in _USUAL, of_type=field.type)
         is_looked_at = slot != self._slots.get(path, 0)
         if field.type is FieldType.UUID and slot:
             self.emit(Kind.UUID, slot=SLOT_DECODE if is_looked_at else slot)
         elif slot == SLOT_USUAL:
             self.emit(_kind(field), slot=slot, a=cast(int, field.default))
+        elif slot == SLOT_PARTITION:
+            self.emit(Kind.INT32, slot=slot)
         elif field.type in _FIXED_SIZES:
             if slot:
                 raise ValueError(f"{path} is a number and cannot have a slot")
@@ -261,14 +275,16 @@ class ProgramWriter:
             self.emit(Kind.END)
         self._jump_behind(array)
 
-    def _slot(self, path: str, *, look_up: bool = False, usual: bool = False) -> int:
+    def _slot(
+        self, path: str, *, look_up: bool = False, usual: bool = False, of_type: FieldType | None = None
+    ) -> int:
         slot = self._slots.get(path, 0)
         if look_up and slot - IF_USUAL in _LOOK_UPS:
             slot -= IF_USUAL
         may_have = (
             slot in (0, SLOT_DECODE) or (look_up and slot in _LOOK_UPS) or (usual and slot == SLOT_USUAL)
         )
-        if not may_have:
+        if not may_have and slot != _OF_RECORDS.get(of_type):
             raise ValueError(f"{path} cannot have slot {slot}")
         return slot
 

@@ -5,6 +5,8 @@ Inline, because the loops that walk over frames stand in several modules.
 """
 
 from cpython.buffer cimport PyBuffer_Release
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_CLEAR
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cpdef enum Kind:
@@ -42,6 +44,7 @@ cdef struct Reader:
     int codes            # how many of the next two are used: error codes that were passed, and how often each
     int16_t code[CODES + 1]
     int64_t times[CODES + 1]
+    PyObject* trip       # RecordTrip, owned; NULL: no way was taken (rewriting.pyx)
     Py_buffer view       # else this holds its memory until close_frame
 
 cdef int fail(Reader* r, str reason) except -1
@@ -62,6 +65,7 @@ cdef inline void give_hot_steps(Reader* r, int64_t steps) noexcept:
     r.hot, r.steps, r.given, r.names, r.codes = True, steps, steps, 0, 0
 
 cdef inline void close_frame(Reader* r) noexcept:
+    Py_CLEAR(r.trip)
     if not r.own:
         PyBuffer_Release(&r.view)
 

@@ -4,6 +4,18 @@ from collections.abc import Callable
 
 from bifrost.wire.program import Program
 
+class RecordWay:
+    """What stands in a table of names for a topic whose records do not pass as they are: see rewriting.pyx.
+
+    Args:
+        name: what the topic is called on the other side, or its ID.
+    """
+
+    def __init__(self, name: bytes) -> None: ...
+    @property
+    def name(self) -> bytes:
+        """What was given to the constructor."""
+
 class Names:
     """One direction of one namespace: what each name is called on the other side.
 
@@ -14,9 +26,10 @@ class Names:
     """
 
     tables: list[dict[bytes, bytes] | None]
-    """By slot, 1 to 9 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS."""
+    """By slot, 1 to 9 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS.
+    A topic may have a RecordWay in a table that only the engine reads."""
 
-    def __init__(self, missing: Callable[[int, bytes], bytes | None]) -> None: ...
+    def __init__(self, missing: Callable[[int, bytes], bytes | RecordWay | None]) -> None: ...
     @property
     def missing(self) -> Callable[[int, bytes], bytes | None]:
         """The function given to the constructor."""
@@ -47,4 +60,20 @@ def rewrite(
         MalformedFrame: the body does not parse, goes on behind its end, or a replacement is too long for a
             string.
         TypeError, ValueError: `names` answered with something that is not bytes, or not 16 for a UUID.
+    """
+
+def rewrite_frame(
+    program: Program,
+    frame: bytes | memoryview,
+    start: int,
+    names: Names,
+    head: bytes | None = None,
+    allow_trailing: bool = False,
+) -> tuple[list[bytes | memoryview] | None, bool]:
+    """Do the same also where topics have a RecordWay; `rewrite` returns None there.
+
+    What was done on ways counts: the frame has to be sent on.
+
+    Returns:
+        With what `rewrite` returns: whether there are other records in it now.
     """

@@ -9,6 +9,11 @@ That is what most large frames are: a Produce request or a Fetch response of one
 they are whole.
 
     head: rewritten, with the new length ──▶ the field, piece by piece ──▶ tail: as many zeros as tagged fields
+
+The records of some topics do not pass as they are. Such a topic has a `RecordWay` in the table of names, in the place of
+its name on the other side, and each run of its records goes that way: it comes back as other bytes, or the frame has to be
+decoded. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
+(`RecordTrip.end`). A table with a way is of use to nothing that does not know ways: it finds no bytes there.
 """
 
 cimport cython
@@ -16,24 +21,70 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcmp
 
 from bifrost.wire.errors import MalformedFrame
 
 from bifrost.wire.output cimport is_part, open_output, put, put_be, put_length, set_aside, write_size
-from bifrost.wire.program cimport DECODE, MAX_DEPTH, SLOTS, USUAL, Level, Op, enter_tag, note_codes, push
+from bifrost.wire.framer cimport Block
+from bifrost.wire.program cimport DECODE, MAX_DEPTH, PARTITION, SLOTS, USUAL, WAY, Level, Op, enter_tag, note_codes, push
 from bifrost.wire.reader cimport (
     ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS, UUID,
-    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, read_count, read_length,
-    read_marker, read_string_length, read_varint, step,
+    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, out_of_steps, read_count,
+    read_length, read_marker, read_string_length, read_varint, step,
 )
-from bifrost.wire.window cimport window
+from bifrost.wire.window cimport memoryview_data, memoryview_size, owner_of, window
 
 cdef enum:
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
     OPEN = 2               # of `walk`: what is left of the frame needs no change
+
+
+cdef class RecordTrip:
+    """What the ways of one message have done for it, and the memory of its new records."""
+
+    cdef uint8_t* room(self, Py_ssize_t size) except NULL:
+        """Memory for so many bytes, which `piece` makes part of the frame; that of the last call, if it was not."""
+        if self.block is None or size > self.block.capacity - self.used:
+            self.block, self.used, self.expected = Block(max(size, self.expected)), 0, 0
+        return self.block.data + self.used
+
+    cdef object piece(self, const uint8_t* data, Py_ssize_t size):
+        """Return the bytes that were written to the room that was given out last."""
+        self.has_changed = True
+        self.used = data - self.block.data + size
+        return window(self.block, data, size, True)
+
+    cdef int end(self, object frame) except -1:
+        """Count what was done: the message is sent on, and the memory of its new records takes over that of `frame`."""
+        cdef Block old
+        owner = owner_of(frame)
+        if self.block is not None and isinstance(owner, Block) and (<Block>owner).room is not None:
+            old = <Block>owner
+            # From here on it is given back with this memory; the frame's own goes soon.
+            self.block.size, self.block.room, self.block.is_answer = old.size, old.room, old.is_answer
+            old.room = None
+        return 0
+
+
+cdef class RecordWay:
+    """What stands in a table of names for a topic whose records do not pass as they are. This one lets none pass."""
+
+    def __init__(self, bytes name not None):
+        self.name = name
+
+    cdef RecordTrip begin(self):
+        """Return what keeps what ways do for a message; the first way of the message is asked."""
+        return RecordTrip()
+
+    cdef list new_records(self, RecordTrip trip, Reader* r, Py_ssize_t size, int32_t partition, object owner):
+        """Return the records at r.pos in new pieces; an empty list: they stay; None: the frame has to be decoded.
+
+        Slices of the frame may be kept where there is an `owner`. It takes rounds of `r`, and may pause with them.
+        """
+        return None
 
 
 @cython.final
@@ -53,12 +104,11 @@ cdef class Names:
         if table is not None:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
-                return <bytes?><object>known
+                return <object>known
         r.steps -= MISS_STEPS
         if r.hot and r.steps < 0:
             return None
-        value = self.missing(slot, name)
-        return None if value is None else <bytes?>value
+        return self.missing(slot, name)
 
 
 cdef int copy_run(Reader* r, Output* out, Py_ssize_t to) except -1:
@@ -80,9 +130,15 @@ cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, 
     cdef Py_ssize_t new_size
     if op.slot == DECODE:
         return 0
-    name = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size), r)
-    if name is None:
+    found = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size), r)
+    if found is None:
         return 0
+    Py_CLEAR(out.way)
+    if isinstance(found, RecordWay):
+        Py_INCREF(found)
+        out.way = <PyObject*>found
+        found = (<RecordWay>found).name
+    name = <bytes?>found
     new_size = PyBytes_GET_SIZE(name)
     if new_size == size and memcmp(PyBytes_AS_STRING(name), old, size) == 0:
         return 1
@@ -117,6 +173,38 @@ cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
     out.copied = r.pos
     return 1
 
+cdef int take_way(Op* op, Reader* r, Output* out, Py_ssize_t at, Py_ssize_t size, int32_t partition) except -1:
+    """Let the records at r.pos, whose field began at `at`, go the way of their topic. 0: the frame has to be decoded."""
+    cdef RecordWay way = <RecordWay>out.way
+    cdef list pieces
+    cdef Py_ssize_t total = 0
+    if not out.has_ways or r.end != r.whole:
+        return 0
+    need(r, size)
+    if r.trip == NULL:
+        trip = way.begin()
+        Py_INCREF(trip)
+        r.trip = <PyObject*>trip
+    pieces = way.new_records(<RecordTrip>r.trip, r, size, partition, None if out.owner == NULL else <object>out.owner)
+    if pieces is None:
+        return 0
+    r.pos += size
+    if not pieces:
+        return 1
+    for piece in pieces:
+        total += memoryview_size(piece)
+    copy_run(r, out, at)
+    put_length(out, total, op.flags, 4)
+    for piece in pieces:
+        if out.segments != NULL:
+            set_aside(out)
+            (<list>out.segments).append(piece)
+            out.sent += memoryview_size(piece)
+        else:
+            put(out, memoryview_data(piece), memoryview_size(piece))
+    out.copied = r.pos
+    return 1
+
 cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
     """Rewrite the body. 1: done; 0: this frame has to be decoded; OPEN: see above."""
     cdef Level stack[MAX_DEPTH]
@@ -125,6 +213,7 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
     cdef Py_ssize_t at
     cdef int64_t n
     cdef int i = 0, kind
+    cdef int32_t partition = -1
     while True:
         op = &program.ops[i]
         i += 1
@@ -146,10 +235,16 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             elif op.a:
                 return 0
         elif kind == BYTES:
+            at = r.pos
             n = read_length(r, op.flags, 4)
             if n > 0:
                 if op.slot:
-                    return 0
+                    if op.slot != WAY:
+                        return 0
+                    if out.way != NULL:
+                        if not take_way(op, r, out, at, n, partition):
+                            return 0
+                        continue
                 if n > r.end - r.pos:
                     need_whole(r, n)
                     r.tail = tail_behind(program, i, level, stack)
@@ -202,14 +297,18 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             need(r, 16)
             r.pos += 16
             at = r.pos - 16
-            if op.slot and not is_zero_uuid(r.data + at) and not substitute(op, r, out, names, at, 16):
+            if op.slot and is_zero_uuid(r.data + at):
+                Py_CLEAR(out.way)
+            elif op.slot and not substitute(op, r, out, names, at, 16):
                 return 0
         elif kind == INT16 or kind == INT32:
             at = r.pos
             need(r, number_size(kind))
             r.pos += number_size(kind)
             n = <int16_t>be16(r.data + at) if kind == INT16 else <int32_t>be32(r.data + at)
-            if op.slot and n != op.a:
+            if op.slot == PARTITION:
+                partition = <int32_t>n
+            elif op.slot and n != op.a:
                 return 0
         elif kind == ADDRESS:
             if not readdress(op, r, out, names):
@@ -246,7 +345,23 @@ def rewrite(Program program not None, frame, Py_ssize_t start, Names names not N
     cdef Reader r
     open_frame(frame, start, &r)
     try:
-        return rewrite_body(program, frame, &r, names, head, None, allow_trailing)
+        return rewrite_body(program, frame, &r, names, head, None, allow_trailing, False)
+    finally:
+        close_frame(&r)
+
+def rewrite_frame(Program program not None, frame, Py_ssize_t start, Names names not None, bytes head=None,
+                         bint allow_trailing=False):
+    """Likewise, also where topics have ways; with the segments: whether records are others now."""
+    cdef Reader r
+    cdef RecordTrip trip
+    open_frame(frame, start, &r)
+    try:
+        segments = rewrite_body(program, frame, &r, names, head, None, allow_trailing, True)
+        trip = trip_of(&r)
+        if segments is None or trip is None:
+            return segments, False
+        trip.end(frame)
+        return segments, trip.has_changed
     finally:
         close_frame(&r)
 
@@ -265,11 +380,16 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes c
                    bint allow_trailing) except -1:
     """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
     cdef Py_ssize_t begin = out.size
-    out.copied = 0
+    cdef int found
+    out.copied, out.way, out.has_ways = 0, NULL, True
     put_be(out, 0, 4)
     if client_prefix is not None:
         put_client_id(r, out, client_prefix)
-    if walk(program, r, out, names) != 1:
+    try:
+        found = walk(program, r, out, names)
+    finally:
+        Py_CLEAR(out.way)
+    if found != 1:
         return False
     if r.pos != r.end and not allow_trailing:
         fail(r, "frame goes on behind its body")
@@ -278,7 +398,7 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes c
     return True
 
 cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bytes client_prefix,
-                       bint allow_trailing):
+                       bint allow_trailing, bint has_ways):
     cdef Output out
     cdef list segments = []
     cdef Py_ssize_t size, start = r.pos
@@ -286,6 +406,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
     out.copied = out.sent = 0
+    out.way, out.has_ways = NULL, has_ways
     try:
         put_be(&out, 0, 4)
         if head is not None:
@@ -306,6 +427,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
         write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
         return segments
     finally:
+        Py_CLEAR(out.way)
         Py_XDECREF(out.heap)
 
 
@@ -318,6 +440,7 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names, by
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
     out.copied = out.sent = 0
+    out.way, out.has_ways = NULL, False
     try:
         put_be(&out, 0, 4)
         try:
@@ -335,4 +458,5 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names, by
         write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
         return segments
     finally:
+        Py_CLEAR(out.way)
         Py_XDECREF(out.heap)

@@ -19,3 +19,4 @@ cdef enum:
 
 cdef object window(object owner, const void* data, Py_ssize_t size, bint readonly)
 cdef bint memoryview_is_kept(object frame) noexcept
+cpdef object owner_of(frame)

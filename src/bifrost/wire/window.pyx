@@ -44,7 +44,7 @@ cdef bint memoryview_is_kept(object frame) noexcept:
 def keep(frame not None):
     return frame if PyBytes_CheckExact(frame) or memoryview_is_kept(frame) else bytes(frame)
 
-def owner_of(frame not None):
+cpdef object owner_of(frame):
     """What keeps the memory of a window alive; None: it is no window."""
     cdef PyObject* base
     if not PyMemoryView_Check(frame):

@@ -1,16 +1,18 @@
 """The topics of one namespace and their transforms, for clients to whom the same rules apply.
 
-The engine gets tables of names in which no topic has its place that a filter is for; so a message that names one leaves
-the hot path, and the filters of this package see it. All other topics are in the tables, after they were asked about
-once.
+The engine gets tables of names in which a topic that a filter is for has a way (topic_way.pyx) in the place of its
+name, where each of its transforms has a compiled step; else it has no place there, so that a message that names it
+leaves the hot path, and the filters of this package see it. All other topics are in the tables with their names. Each
+gets there when it was asked about once.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from bifrost.filters.records.topic_way import TopicWay, has_steps
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.transforms.record_transform import (
     BatchTransform,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.policies.record_rules import RecordRules
     from bifrost.transforms.quarantine import QuarantinePlace
     from bifrost.transforms.tenant_filters import Rules
+    from bifrost.wire.rewriting import RecordWay
 
 MAX_REMEMBERED = 4096
 """Names and chains of topics remembered, of each kind: more than a client uses at a time. Beyond it that memory is
@@ -45,7 +48,11 @@ class _Seen(Enum):
 
     PRODUCED = "requests with records"
     FETCHED = "answers with records"
+    SHARED = "answers with records for a share group"
     LOOKED_UP = "requests for offsets by time"
+
+
+_WITH_WAYS = {_Seen.PRODUCED: Direction.PRODUCE, _Seen.FETCHED: Direction.FETCH}
 
 
 class TopicChain(NamedTuple):
@@ -100,7 +107,13 @@ class RecordTopics:
         if one is None:
             return plan
         carries_records = plan.api_key != ApiKey.LIST_OFFSETS
-        return replace(plan, filters=(*plan.filters, one), carries_records=carries_records)
+        return replace(
+            plan,
+            request=plan.request.with_ways(),
+            response=plan.response.with_ways(),
+            filters=(*plan.filters, one),
+            carries_records=carries_records,
+        )
 
     def to_physical(self, api_key: int, names: Names) -> Names:
         """Return the names in requests of an API, without those of topics whose records must be seen."""
@@ -110,7 +123,9 @@ class RecordTopics:
 
     def to_virtual(self, api_key: int, names: Names) -> Names:
         """Return likewise the names in its answers."""
-        return self._table(_Seen.FETCHED, names) if api_key in (ApiKey.FETCH, ApiKey.SHARE_FETCH) else names
+        if api_key == ApiKey.FETCH:
+            return self._table(_Seen.FETCHED, names)
+        return self._table(_Seen.SHARED, names) if api_key == ApiKey.SHARE_FETCH else names
 
     def renew(self) -> None:
         """Forget all names: they mean something else now."""
@@ -136,30 +151,49 @@ class RecordTopics:
             names = self._tables[seen, base] = made
         return names
 
-    def _found(self, names: Names, base: Names, seen: _Seen, slot: int, value: bytes) -> bytes | None:
+    def _found(
+        self, names: Names, base: Names, seen: _Seen, slot: int, value: bytes
+    ) -> bytes | RecordWay | None:
         known = base.tables[slot]
         found = None if known is None else known.get(value)
         found = base.missing(slot, value) if found is None else found
         if found is None or slot not in _SLOTS:
             return found
         # A broker's answer has the virtual name in `found`, and so has a client's request in `value`.
-        name = found if seen is _Seen.FETCHED else value
+        name = found if seen in (_Seen.FETCHED, _Seen.SHARED) else value
         topic = self.namespace.topic_of(found) if slot == Entity.TOPIC_ID else _text(name)
+        found_or_way: bytes | RecordWay | None = found
         if topic is not None and self._is_seen(topic, seen):
-            return None
+            found_or_way = self._way(found, topic, seen)
+            if found_or_way is None:
+                return None
         table = names.tables[slot]
         # An ID that was masked because it is absent may exist later.
         if table is not None and (slot != Entity.TOPIC_ID or topic is not None):
             if len(table) >= MAX_REMEMBERED:
                 table.clear()
-            table[value] = found
-        return found
+            # Only the engine reads this table, and it knows ways.
+            table[value] = cast("bytes", found_or_way)
+        return found_or_way
 
     def _is_seen(self, topic: str, seen: _Seen) -> bool:
         if seen is _Seen.LOOKED_UP:
             return self.hidden_times(topic) is not None
         direction = Direction.PRODUCE if seen is _Seen.PRODUCED else Direction.FETCH
         return self.chain(topic, direction) is not None
+
+    def _way(self, name: bytes, topic: str, seen: _Seen) -> RecordWay | None:
+        """Return the way of a topic's records past the filters; None: these have to see them.
+
+        Members of share groups get all records of a partition or none, which a way does not know.
+        """
+        direction = _WITH_WAYS.get(seen)
+        chain = None if direction is None else self.chain(topic, direction)
+        if direction is None or chain is None or chain.refused_acks or chain.rules is not None:
+            return None
+        if not has_steps(chain.at(0), direction):
+            return None
+        return TopicWay(name, self.records, chain, direction)
 
     # -- for the filters
 

@@ -8,6 +8,7 @@ from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.encryption.dek_needs import DekToOpen
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
 from bifrost.transforms.encryption.seal_rules import marked
+from bifrost.transforms.encryption.seal_steps import OpenStep, SealStep
 from bifrost.transforms.record_transform import (
     BatchOutcome,
     BatchTransform,
@@ -16,12 +17,19 @@ from bifrost.transforms.record_transform import (
     Known,
     Needs,
     Noted,
+    SteppedTransform,
 )
 from bifrost.wire.error_codes import ErrorCode
 
 
-class PartitionSealing(PartitionSeal, BatchTransform):
+class PartitionSealing(PartitionSeal, BatchTransform, SteppedTransform):
     """The sealing of the batches of a partition."""
+
+    def step(self, direction: Direction) -> SealStep | OpenStep:
+        """Return what seals or opens batches whose DEK is at hand."""
+        if direction is Direction.PRODUCE:
+            return SealStep(self.name, self._binding, self._dek_to_seal)
+        return OpenStep(self.name, self._binding, self._rules.kek, self._context)
 
     def transform_batch(
         self, batch: ClientBatch, direction: Direction, known: Known, budget: MemoryBudget

@@ -1,0 +1,42 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Steps of transforms as the compiled ways of records take them. See batch_step.pyx."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from bifrost.records.codec.memory cimport MemoryBudget
+from bifrost.wire.rewriting cimport RecordTrip
+
+cdef enum:
+    # Where fields stand in a batch; the layout is in records/record_batch.py.
+    MAGIC_AT = 16
+    CRC_AT = 17
+    CRC_FROM = 21
+    ATTRIBUTES_AT = 21
+    LAST_OFFSET_DELTA_AT = 23
+    PRODUCER_ID_AT = 43
+    PRODUCER_EPOCH_AT = 51
+    SEQUENCE_AT = 53
+    COUNT_AT = 57
+    HEADER = 61            # bytes before the records
+    CODEC = 0x07
+    CONTROL = 0x20
+
+cdef struct Batch:
+    const uint8_t* data
+    Py_ssize_t size
+
+
+cdef class BatchTrip(RecordTrip):
+    cdef object sources
+    cdef dict answers          # by the identity of a key: the key, and what is known
+    cdef MemoryBudget budget   # of the message
+    cdef MemoryBudget of_batch
+    cdef int64_t taken         # bytes of new batches, which the budget has given
+    cdef object answer_to(self, object key)
+    cdef uint8_t* new_batch(self, Py_ssize_t size) except NULL
+
+
+cdef class BatchStep:
+    cdef readonly str name
+    cdef readonly bint makes_batches
+    cdef bint take(self, Batch* batch, BatchTrip trip) except -1
