@@ -28,7 +28,7 @@ cdef struct Batch:
 
 cdef class BatchTrip(RecordTrip):
     cdef object sources
-    cdef dict answers          # by the identity of a key: the key, and what is known
+    cdef dict answers          # what is known of keys, by their identity: the key and the answer
     cdef MemoryBudget budget   # of the message
     cdef MemoryBudget of_batch
     cdef int64_t taken         # bytes of new batches, which the budget has given

@@ -20,10 +20,13 @@ cdef class BatchTrip(RecordTrip):
             self.budget.give_back(self.taken)
 
     cdef object answer_to(self, object key):
-        """Return what is known of a key, None if nothing is; each key is asked about once for a message."""
+        """Return what is known of a key, None if nothing is."""
         found = self.answers.get(<uintptr_t><void*>key)
         if found is None:
-            found = self.answers[<uintptr_t><void*>key] = (key, self.sources.cached(key))
+            answer = self.sources.cached(key)
+            if answer is None:
+                return None
+            found = self.answers[<uintptr_t><void*>key] = (key, answer)
         return (<tuple>found)[1]
 
     cdef uint8_t* new_batch(self, Py_ssize_t size) except NULL:

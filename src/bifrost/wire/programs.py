@@ -43,7 +43,7 @@ IF_USUAL = 0x100
 _USUAL = frozenset({FieldType.INT16, FieldType.INT32})
 """Numbers that can be compared with their default."""
 
-_OF_RECORDS = {FieldType.INT32: SLOT_PARTITION, FieldType.RECORDS: SLOT_WAY}
+_OF_RECORDS: Mapping[FieldType | None, int] = {FieldType.INT32: SLOT_PARTITION, FieldType.RECORDS: SLOT_WAY}
 """The slots of records and of the partition that they are for, each with the one type that may have it."""
 
 _CODE_BEFORE = 250

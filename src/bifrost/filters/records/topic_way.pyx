@@ -32,6 +32,8 @@ cdef enum:
     ROUND_RECORDS = 2      # records that stand for a round, beside their bytes
     KEPT_PARTITIONS = 1000 # of a topic, of which the steps are kept
     TRIES = 3              # of a frame: by the relay, by the session, and in slices
+    KEPT_NS = 10_000_000   # how long the answers of sources serve: to ask takes longer than to seal 16 KiB, and what the
+                           # sources themselves keep they keep for seconds at the least
 
 
 cdef class Passed:
@@ -78,7 +80,8 @@ cdef class WayTrip(BatchTrip):
 cdef class TopicWay(RecordWay):
     """The way of the records of one topic."""
     cdef object records, chain, direction, process
-    cdef dict steps, ordered
+    cdef dict steps, ordered, answers
+    cdef int64_t asked_ns      # when the sources were asked for the first of the answers
     cdef list counted          # by step: the keys of its numbers
     cdef bint is_produce
     cdef const uint8_t* refused_at    # records that could not go this way, and how often they may still come
@@ -89,7 +92,7 @@ cdef class TopicWay(RecordWay):
         self.name, self.records, self.chain, self.direction = name, records, chain, direction
         self.process = records.process
         self.is_produce = direction is Direction.PRODUCE
-        self.steps, self.ordered = {}, {}
+        self.steps, self.ordered, self.answers, self.asked_ns = {}, {}, {}, 0
         steps = self.steps_at(0)
         self.counted = [
             [TransformKey(records.tenant, step.name, direction.value, number) for number in ("batches", "records", "rejections", "time_ns")]
@@ -99,7 +102,7 @@ cdef class TopicWay(RecordWay):
     cdef RecordTrip begin(self):
         cdef WayTrip trip = WayTrip.__new__(WayTrip)
         memory = self.process.memory
-        trip.sources, trip.answers, trip.passed, trip.orders = self.process.sources, {}, [], []
+        trip.sources, trip.passed, trip.orders = self.process.sources, [], []
         trip.budget = memory.of_request()
         trip.of_batch = memory.of_batch(trip.budget)
         return trip
@@ -123,7 +126,7 @@ cdef class TopicWay(RecordWay):
             found = self.taken(<WayTrip?>trip, r, size, partition, owner)
         except RecordsError:
             pass
-        if found is None:
+        if found is None and r.steps >= 0:  # Else it goes on in slices.
             self.refused_at, self.refused_size, self.tries = r.data + r.pos, size, TRIES - 1
         return found
 
@@ -134,7 +137,12 @@ cdef class TopicWay(RecordWay):
         cdef list pieces = []
         cdef Py_ssize_t at = 0, same_from = 0, whole
         cdef Batch batch
+        cdef int64_t now_ns
         order, behind = None, 0
+        now_ns = self.process.now_ns()
+        if now_ns - self.asked_ns > KEPT_NS:
+            self.answers, self.asked_ns = {}, now_ns
+        trip.answers = self.answers
         if not self.is_produce and trip.block is None:
             trip.expected = r.end  # What is opened is smaller than what was sealed.
         while size - at > MAGIC_AT:
