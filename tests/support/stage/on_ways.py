@@ -11,13 +11,15 @@ from bifrost.encryption.dek import Dek, DekLimits, WritingDek
 from bifrost.encryption.place import Place
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.filters.steps import RecordNeeds
+from bifrost.records.codec.columns import ColumnRecord
 from bifrost.schemas.schema_key import SchemaAnswer, SchemaKey
 from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
 from bifrost.transforms.record_transform import Key
 from support.encryption.key_files import encryption
-from support.encryption.sealing import KEY, WRAPPED
+from support.encryption.sealing import KEY, WRAPPED, sealed
 from support.physical_names import physical_name
 from support.records.needing import AtHand
+from support.records.record_columns import batch_of
 from support.stage.filtered import filtered
 from support.stage.stage import Stage
 
@@ -101,3 +103,21 @@ _ids = count()
 def value_of(schema_id: int = SCHEMA_ID) -> bytes:
     """Return a value that names a schema, each time another one."""
     return b"\0" + schema_id.to_bytes(4, "big") + b"payload %d" % next(_ids)
+
+
+def batch(
+    codec: int = 0,
+    offset: int = 0,
+    sequence: int = 40,
+    count: int = 3,
+    value: bytes = b"a secret",
+    **more: Any,
+) -> bytes:
+    """Return a batch of an idempotent producer."""
+    records = [ColumnRecord(i, i, b"key", value * 10) for i in range(count)]
+    return batch_of(records, codec=codec, base_offset=offset, producer=(7, 3, sequence), **more)
+
+
+def on_orders(data: bytes, sealed_before: int = 0, partition: int = 0) -> bytes:
+    """Return a batch sealed for the topic `orders`."""
+    return sealed(data, place_of("orders", partition), next_dek(sealed_before))

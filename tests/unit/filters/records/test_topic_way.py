@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.records import record_topics
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.filters.steps import RecordNeeds
 from bifrost.forwarding.lane_names import lane_names
-from bifrost.journal.journal import Journal
 from bifrost.records.codec.columns import ColumnRecord, Header
 from bifrost.schemas.schema_key import SchemaAnswer
 from bifrost.session.close_reason import CloseReason
@@ -21,8 +19,7 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.rewriting import RecordWay, rewrite
-from support.encryption.sealing import packed_again, sealed, with_header
-from support.gateways.journalling import StillClock, journal, rows, written
+from support.encryption.sealing import packed_again, with_header
 from support.physical_names import physical_name
 from support.records.record_columns import CODECS, batch_of, marker_of
 from support.stage import messages
@@ -30,9 +27,9 @@ from support.stage.filtered import headers
 from support.stage.messages import fetch, fetched, produce, produce_by_id, produced
 from support.stage.on_ways import (
     KeysAndSchemas,
-    next_dek,
+    batch,
+    on_orders,
     on_ways,
-    place_of,
     sealing,
     validating,
     value_of,
@@ -52,22 +49,6 @@ from support.stage.stage import PORTS, Stage
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 ID = bytes(15) + b"\7"
 ALL = range(len(CODECS))
-
-
-def batch(
-    codec: int = 0,
-    offset: int = 0,
-    sequence: int = 40,
-    count: int = 3,
-    value: bytes = b"a secret",
-    **more: Any,
-) -> bytes:
-    records = [ColumnRecord(i, i, b"key", value * 10) for i in range(count)]
-    return batch_of(records, codec=codec, base_offset=offset, producer=(7, 3, sequence), **more)
-
-
-def on_orders(data: bytes, sealed_before: int = 0, partition: int = 0) -> bytes:
-    return sealed(data, place_of("orders", partition), next_dek(sealed_before))
 
 
 @pytest.fixture
@@ -427,91 +408,3 @@ def test_what_does_not_know_ways_cannot_pass_the_records_on(stage: Stage, played
     assert plan.request.program is not None
     with pytest.raises(TypeError):
         b"".join([way])  # type: ignore[list-item]  # it is no name
-
-
-# -- what is counted
-
-
-def numbers(records: TenantRecords) -> dict[tuple[str, str], int]:
-    """What filters have counted, but for the time."""
-    counts = records.process.counts
-    return {(key.direction, key.number): n for key, n in counts.items() if key.number != "time_ns"}
-
-
-@pytest.mark.parametrize("has_ways", [True, False])
-def test_ways_count_what_filters_count(stage: Stage, monkeypatch: pytest.MonkeyPatch, has_ways: bool) -> None:
-    if not has_ways:
-        monkeypatch.setattr(record_topics, "_WITH_WAYS", {})
-    records, _ = on_ways(stage, sealing("orders"))
-    data = batch(offset=5) + batch(offset=8, sequence=43)
-    book = stage.play()
-
-    assert (
-        book
-        >> client_sends(produce("orders", records=batch() + batch(sequence=43)), 9)
-        << to_broker(produce(ORDERS, records=on_orders(batch()) + on_orders(batch(sequence=43), 1)))
-        >> broker_answers(produced(ORDERS))
-        << to_client(produced("orders"))
-        >> client_sends(fetch("orders"), 12)
-        << to_broker(fetch(ORDERS))
-        >> broker_answers(
-            fetched(ORDERS, records=on_orders(batch(offset=5)) + on_orders(batch(offset=8, sequence=43)))
-        )
-        << to_client(fetched("orders", records=data))
-    )
-    expected = {"batches": 2, "records": 6, "rejections": 0}
-    assert numbers(records) == {(way, n): m for way in ("produce", "fetch") for n, m in expected.items()}
-    assert all(n > 0 for key, n in records.process.counts.items() if key.number == "time_ns")
-    assert records.process.memory.used == 0
-
-
-@pytest.mark.parametrize("has_ways", [True, False])
-@pytest.mark.parametrize("hot_steps", [8192, 1])
-def test_the_journal_counts_what_clients_send_and_get(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, has_ways: bool, hot_steps: int
-) -> None:
-    if not has_ways:
-        monkeypatch.setattr(record_topics, "_WITH_WAYS", {})
-    told: Journal = journal(StillClock())
-    stage.shared.journal = told
-    on_ways(stage, sealing("orders"))
-    data = batch(3, 5, count=300)
-    book = stage.play()
-    book.session.hot_steps = hot_steps
-
-    assert (
-        book
-        >> client_sends(produce("orders", records=batch(3, count=300)), 9)
-        << to_broker(produce(ORDERS, records=on_orders(batch(3, count=300))))
-        >> broker_answers(produced(ORDERS))
-        << to_client(produced("orders"))
-        >> client_sends(fetch("orders"), 12)
-        << to_broker(fetch(ORDERS))
-        >> broker_answers(fetched(ORDERS, records=on_orders(data)))
-        << to_client(fetched("orders", records=data))
-    )
-    counted = rows(written(told, ends_interval=True), "topic", topic="orders")
-    assert [(one.get("bytes_in"), one.get("bytes_out")) for one in counted] == [
-        (len(data), None),
-        (None, len(data)),
-    ]
-    for one in counted:
-        (found,) = one["batches"]
-        assert (found["codec"], found["batches"], found["records"], found["bytes"]) == (
-            "lz4",
-            1,
-            300,
-            len(data),
-        )
-
-
-def test_sources_are_not_asked_for_each_message(stage: Stage, played: Any) -> None:
-    """The clock of the test goes on by a microsecond at each look: a hundred messages take less than 10 ms."""
-    _, sources = played
-    book = stage.play()
-
-    for number in range(100):
-        book >> client_sends(produce("orders", records=batch(sequence=3 * number)), 9)
-        book.said.to_broker.clear()
-
-    assert len(sources.looked_up) == 1
