@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -41,6 +42,8 @@ TIMES = (
 PARTITIONS = len(CODECS)
 """One for each codec."""
 OLDEST_WITH_MAX = 7
+APART_S = 0.002
+"""Between two batches, so that a broker appends no two of a partition in one millisecond."""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +83,7 @@ def encrypting(
 
 def write(client: RawClient, topic: str, partition: int, codec: int) -> None:
     for times in TIMES:
+        sleep(APART_S)
         records = [ColumnRecord(i, time - times[0], b"%d" % i, bytes(50)) for i, time in enumerate(times)]
         data = batch_of(records, codec=codec, base_timestamp_ms=NOW_MS + times[0])
         answer = client.request(produce_request(topic, data, partition=partition), PRODUCE_BY_NAME)
