@@ -14,9 +14,9 @@ from socket import SHUT_WR
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
-from bifrost.forwarding.forwarding cimport Outlet
 from bifrost.forwarding.room cimport Room
 from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
+from bifrost.gateway.sockets.read_turns cimport Readable, ReadTurns, turns_of
 
 cdef extern from *:
     """
@@ -39,25 +39,26 @@ NOT_YET = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 
 cdef enum:
     MAX_RECORD_BYTES = 16384    # of plaintext, RFC 8446, section 5.1
-    READS_IN_TURN = 16          # of one connection before others have their turn, 16 KiB each: as the event loop's own
 
 SHUTDOWN_TIMEOUT_S = 5.0
 _SCRATCH = bytearray(MAX_RECORD_BYTES)  # discarded bytes of all connections are received here
 
 
-cdef class SocketStream(Outlet):
-    cdef readonly object loop, socket
+cdef class SocketStream(Readable):
+    cdef readonly object socket
     cdef object protocol, get_buffer, buffer_updated, receive, give, timer
     cdef list backlog
     cdef CompiledRelay relay, encrypted_relay
     cdef Py_ssize_t unwritten, counted, high, low
     cdef Room backlogs
-    cdef int fd, turns
+    cdef ReadTurns turns
+    cdef int fd, reads_left
     cdef readonly bint is_encrypted
     cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
 
     def __init__(self, loop, socket, protocol):
         self.loop, self.socket, self.fd = loop, socket, socket.fileno()
+        self.turns = turns_of(loop)
         self.backlog = []
         self.high, self.low = 64 * 1024, 16 * 1024
         self.receive, self.give = socket.recv_into, socket.send
@@ -95,21 +96,24 @@ cdef class SocketStream(Outlet):
         self.reads = True
         self.loop.add_reader(self.fd, self.on_readable)
         if self.may_have_more:
-            self.loop.call_soon(self.on_readable)
+            self.turns.wait(self)
 
     def on_readable(self):
+        self.turns.read(self)
+
+    cdef int read_some(self, int reads) except -1:
         cdef bint has_more = True
-        self.turns = READS_IN_TURN
+        self.reads_left, self.wants_turn = reads, False
         try:
-            while has_more and self.turns > 0 and self.reads:
+            while has_more and self.reads_left > 0 and self.reads:
                 has_more = self.receive_for_relay() if self.relay is not None else self.receive_for_protocol()
         except Exception as error:
             # The protocol has not caught an error: bytes may be lost, so what follows them cannot be trusted.
             self.lose(error)
             raise
         self.may_have_more = has_more
-        if has_more and self.reads:
-            self.loop.call_soon(self.on_readable)
+        self.wants_turn = has_more and self.reads
+        return reads - self.reads_left
 
     cdef bint receive_for_relay(self) except -1:
         """Receive once into the framer's memory; return whether there is more."""
@@ -117,14 +121,14 @@ cdef class SocketStream(Outlet):
         cdef Py_ssize_t room, size
         cdef uint8_t* place
         if relay.framer.must_wait():
-            self.turns -= 1
+            self.reads_left -= 1
             relay.owner.update_reading()
             return True
         place = relay.framer.place(&room)
         # The socket may hold megabytes of a large frame; copying those takes milliseconds.
-        room = min(room, self.turns * MAX_RECORD_BYTES)
+        room = min(room, self.reads_left * MAX_RECORD_BYTES)
         size = recv(self.fd, place, room, MSG_DONTWAIT)
-        self.turns -= 1 + size // MAX_RECORD_BYTES
+        self.reads_left -= 1 + size // MAX_RECORD_BYTES
         if size > 0:
             relay.received(size)
             return size == room
@@ -143,8 +147,8 @@ cdef class SocketStream(Outlet):
             return True
         buffer, failure = self.get_buffer(-1), None
         room = len(buffer)
-        while has_more and self.turns > 0 and filled < room:
-            self.turns -= 1
+        while has_more and self.reads_left > 0 and filled < room:
+            self.reads_left -= 1
             try:
                 place = buffer[filled:] if filled else buffer
                 # An SSLSocket's `read`, or a socket's `recv_into`.

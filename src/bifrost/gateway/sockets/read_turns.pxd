@@ -1,0 +1,18 @@
+from bifrost.forwarding.forwarding cimport Outlet
+
+cdef class Readable(Outlet):
+    cdef readonly object loop
+    cdef bint is_queued
+    cdef bint wants_turn    # it has more to read, and may be read
+    cdef int read_some(self, int reads) except -1
+
+cdef class ReadTurns:
+    cdef object queue
+    cdef Py_ssize_t bytes_read
+    cdef bint is_called
+    cdef int read(self, Readable one) except -1
+    cdef int read_now(self, Readable one, int reads) except -1
+    cdef int wait(self, Readable one) except -1
+    cdef int call(self, loop) except -1
+
+cdef ReadTurns turns_of(loop)

@@ -1,0 +1,87 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Bounds how much all connections of an event loop are read in one of its turns.
+
+Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
+would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
+and those with more to read queue: the next turn begins with them, in order.
+
+    socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
+"""
+
+from collections import deque
+from weakref import WeakKeyDictionary
+
+from bifrost.forwarding.forwarding cimport Outlet
+
+cdef enum:
+    READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
+    READ_BYTES = 16384
+    BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
+
+
+cdef class Readable(Outlet):
+    """A connection that can be read. This one has nothing to read."""
+
+    cdef int read_some(self, int reads) except -1:
+        """Read at most so many times; return how many reads were used, and set `wants_turn`."""
+        return 0
+
+
+cdef class ReadTurns:
+    def __init__(self):
+        self.queue = deque()
+
+    cdef int read(self, Readable one) except -1:
+        """Read from a connection whose socket is ready."""
+        if self.bytes_read < BYTES:
+            self.read_now(one, READS)
+        elif not one.is_queued:
+            self.read_now(one, 1)
+        return 0
+
+    cdef int read_now(self, Readable one, int reads) except -1:
+        self.bytes_read += READ_BYTES * one.read_some(reads)
+        if one.wants_turn:
+            self.wait(one)
+        elif self.bytes_read >= BYTES:
+            self.call(one.loop)
+        return 0
+
+    cdef int wait(self, Readable one) except -1:
+        """Queue a connection that has more to read."""
+        if not one.is_queued:
+            one.is_queued = True
+            self.queue.append(one)
+        return self.call(one.loop)
+
+    cdef int call(self, loop) except -1:
+        if not self.is_called:
+            self.is_called = True
+            loop.call_soon(self.begin_turn)
+        return 0
+
+    def begin_turn(self):
+        """Read from those in the queue, as far as this turn goes."""
+        cdef Readable one = None
+        cdef Py_ssize_t left = len(self.queue)
+        self.is_called = False
+        self.bytes_read = 0
+        try:
+            while left and self.bytes_read < BYTES:
+                left -= 1
+                one = self.queue.popleft()
+                one.is_queued = False
+                self.read_now(one, READS)
+        finally:
+            if one is not None and (self.queue or self.bytes_read >= BYTES):
+                self.call(one.loop)
+
+
+_of_loops = WeakKeyDictionary()
+
+cdef ReadTurns turns_of(loop):
+    """Return the turns of an event loop."""
+    found = _of_loops.get(loop)
+    if found is None:
+        found = _of_loops[loop] = ReadTurns()
+    return found

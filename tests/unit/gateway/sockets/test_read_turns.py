@@ -1,0 +1,126 @@
+"""How much of many connections is read in one turn of the event loop: see read_turns.pyx."""
+
+from collections.abc import Callable
+
+from bifrost.gateway.sockets.socket_stream import SocketStream
+
+from .played_socket import Listening, PlayedLoop, PlayedSocket
+
+RECORD = b"r" * 16384
+READS = 16
+"""Records that one connection gets at once."""
+TURN = 64
+"""Records that one turn reads, before the last connection of it: 1 MiB."""
+
+
+class Busy:
+    """A connection with many records to read."""
+
+    def __init__(self, loop: PlayedLoop, records: int) -> None:
+        self.socket, self.protocol = PlayedSocket(), Listening(len(RECORD))
+        self.stream = SocketStream(loop, self.socket, self.protocol)  # type: ignore[arg-type]
+        self.stream.encrypt(self.socket)  # type: ignore[arg-type]
+        self.socket.records.extend([RECORD] * records)
+        self.stream.resume_reading()
+        assert loop.reader is not None
+        self.is_ready: Callable[[], object] = loop.reader
+
+    @property
+    def got(self) -> int:
+        return len(self.protocol.got)
+
+
+def busy(count: int, records: int) -> tuple[PlayedLoop, list[Busy]]:
+    loop = PlayedLoop()
+    return loop, [Busy(loop, records) for _ in range(count)]
+
+
+def test_one_turn_reads_many_busy_connections_only_so_far() -> None:
+    _, many = busy(40, 100)
+    for one in many:
+        one.is_ready()
+
+    assert [one.got for one in many] == [READS] * 4 + [1] * 36
+
+
+def test_a_small_request_is_read_behind_all_of_them() -> None:
+    loop, many = busy(40, 100)
+    other = Busy(loop, 0)
+    other.socket.records.append(b"small")
+    for one in (*many, other):
+        one.is_ready()
+
+    assert other.protocol.got == [b"small"]
+
+
+def test_those_with_more_to_read_come_in_turn() -> None:
+    loop, many = busy(40, 100)
+    for one in many:
+        one.is_ready()
+
+    before = [one.got for one in many]
+    loop.turn()
+    for one in many:
+        one.is_ready()  # The event loop says it of each socket in every turn.
+    assert sum(one.got for one in many) - sum(before) == TURN
+    for _ in range(9):
+        loop.turn()
+
+    # Each once at least, in ten turns of four.
+    assert min(one.got for one in many) >= 1 + READS
+    while loop.turn():
+        pass
+    assert [one.got for one in many] == [100] * 40
+
+
+def test_a_connection_that_is_paused_leaves_its_turn_to_others() -> None:
+    loop, many = busy(8, 40)
+    for one in many:
+        one.is_ready()
+    paused = many[0]
+    paused.stream.pause_reading()
+    before = paused.got
+
+    while loop.turn():
+        pass
+    assert paused.got == before
+    assert [one.got for one in many[1:]] == [40] * 7
+
+    paused.stream.resume_reading()
+    while loop.turn():
+        pass
+    assert paused.got == 40
+
+
+def test_many_small_reads_do_not_keep_large_ones_small() -> None:
+    loop, many = busy(1, 100)
+    small = [Busy(loop, 0) for _ in range(200)]
+    for one in small:
+        one.socket.records.append(b"small")
+        one.is_ready()
+    assert all(one.got == 1 for one in small)
+    assert loop.turn() == 1
+
+    many[0].is_ready()
+    assert many[0].got == READS
+
+
+def test_a_connection_whose_protocol_fails_stops_no_other() -> None:
+    loop, many = busy(3, 40)
+    for one in many:
+        one.is_ready()
+
+    def fail(_nbytes: int) -> None:
+        raise RuntimeError("a mistake")
+
+    broken = many[1].stream
+    broken.set_protocol(type("Broken", (Listening,), {"buffer_updated": lambda _self, _n: fail(_n)})())
+    errors = 0
+    for _ in range(20):
+        try:
+            loop.turn()
+        except RuntimeError:
+            errors += 1
+
+    assert errors == 1
+    assert [many[0].got, many[2].got] == [40, 40]
