@@ -90,7 +90,8 @@ def slow_writers_before_login(field: Field) -> Iterator[None]:
 
 @attack("40 connections that fetch 8 MiB again and again, and read nothing", seconds=8)
 def slow_readers(field: Field) -> Iterator[None]:
-    batch, _ = record_batch(512 * 1024, 1024)
+    # Not of long ago, or the brokers would delete it, and each answer would be a short error.
+    batch, _ = record_batch(512 * 1024, 1024, int(time.time() * 1000))
     client = field.client()
     for partition in range(8):
         for _ in range(2):
