@@ -1,0 +1,34 @@
+"""Leaders as `split.pyx` looks them up."""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    # Error codes which say that another broker leads the partition, or that the topic is another one now.
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    KAFKA_STORAGE_ERROR = 56
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+    OFFSET_OUT_OF_RANGE = 1    # what a follower may say by mistake
+
+
+cdef inline bint is_stale(int error) noexcept:
+    return (error == UNKNOWN_TOPIC_OR_PARTITION or error == LEADER_NOT_AVAILABLE or error == NOT_LEADER_OR_FOLLOWER
+            or error == KAFKA_STORAGE_ERROR or error == FENCED_LEADER_EPOCH or error == UNKNOWN_LEADER_EPOCH
+            or error == UNKNOWN_TOPIC_ID or error == INCONSISTENT_TOPIC_ID)
+
+
+cdef class Leaders:
+    cdef int32_t* nodes
+    cdef readonly int count
+    cdef readonly int64_t known_ms
+
+
+cdef class LeaderTable:
+    cdef object _topics
+    cdef readonly Py_ssize_t partitions
+    cdef readonly Py_ssize_t most
+    cdef Leaders get(self, bytes key)
