@@ -172,6 +172,10 @@ SECTIONS: Mapping[str, list[Schema]] = {
     "Config": [{"oneOf": [_needs("upstream"), _needs("upstreams")]}],
     "ListenerSet": [
         {"oneOf": [_needs("port_range"), _needs("sni")]},
+        _if(
+            _has("single_address", True),
+            {"properties": {"sni": False, "port_range": _without("broker_port_range")}},
+        ),
         _if(_protocol("SSL", "SASL_SSL", default="SASL_PLAINTEXT"), _needs("tls"), _without("tls", "sni")),
         _if(_needs("tenant"), {"properties": {"sni": _without("tenants")}}),
         _if(_protocol("PLAINTEXT", "SSL", default="SASL_PLAINTEXT"), _without("sasl_mechanisms")),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bifrost.routes.route_kinds import route_kind
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
@@ -137,6 +138,13 @@ def common_versions(offered: Sequence[OfferedVersions]) -> OfferedVersions:
     if any(_features(one) != _features(first) for one in others):
         response = ApiVersionsResponse()
     return OfferedVersions(ranges, response)
+
+
+def behind_one_address(offered: Sequence[OfferedVersions]) -> OfferedVersions:
+    """Intersect what all brokers of a cluster offer; without the APIs that are not served behind a single address."""
+    common = common_versions(offered)
+    ranges = {key: versions for key, versions in common.ranges.items() if route_kind(key) is not None}
+    return OfferedVersions(ranges, common.broker_response)
 
 
 def _features(offered: OfferedVersions) -> object:

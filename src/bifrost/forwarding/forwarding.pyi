@@ -33,6 +33,8 @@ class Forwarding(FrameConsumer):
     """What the client's messages are charged to; None: it has no quota, or has sent no request yet."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
+    needs_whole: bool
+    """Whether no request may be sent on before it is whole: a router takes it apart."""
     hot_steps: int
     """Rounds of work here for all frames that come together (`HOT_STEPS`); what takes more is treated in slices."""
 

@@ -497,7 +497,7 @@ cdef class Forwarding(FrameConsumer):
     cdef bint begin_request(self, frame, Py_ssize_t whole, Py_ssize_t* tail) except -1:
         """Send a request on of which `frame` is the beginning; False: it has to be whole first."""
         cdef Reader r
-        if not self.is_clear():
+        if self.needs_whole or not self.is_clear():
             return False
         open_hot_frame(frame, &r)
         try:

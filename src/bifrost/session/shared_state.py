@@ -90,6 +90,8 @@ class Entry:
     """The client's account where SASL is not used (PLAINTEXT, SSL): SASL requests are out of order then."""
     tenant: str | None = None
     """The only tenant whose clients may connect here; None: any tenant's."""
+    is_single_address: bool = False
+    """Whether the connection stands for all brokers, and a router takes its requests to them."""
     allows_repeated_scram_nonce: bool = False
     """Whether SCRAM clients may repeat their own nonce, as librdkafka before 2.6.1 does."""
 

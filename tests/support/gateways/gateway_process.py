@@ -31,6 +31,9 @@ PORTS = range(10_000, 32_768)
 WORKERS = {"workers": int(os.environ["BIFROST_WORKERS"])} if "BIFROST_WORKERS" in os.environ else {}
 """How many workers gateways have whose tests do not say; by default the one process."""
 
+IS_SINGLE_ADDRESS = "BIFROST_SINGLE_ADDRESS" in os.environ
+"""Whether gateways whose tests do not say have a single address for all brokers."""
+
 PORT_ATTEMPTS = 5
 """A port that was free can be taken before the gateway binds it."""
 
@@ -111,6 +114,7 @@ class GatewayProcess:
         log_level: str = "info",
         adjust: Callable[[dict[str, Any]], None] | None = None,
         proxy: Mapping[str, Any] | None = None,
+        is_single_address: bool = IS_SINGLE_ADDRESS,
     ) -> None:
         """Describe a gateway; nothing is started yet.
 
@@ -127,7 +131,9 @@ class GatewayProcess:
             log_level: the least severe level that is logged.
             adjust: changes the configuration before it is written.
             proxy: more sections of `proxy`.
+            is_single_address: whether its bootstrap port stands for all brokers.
         """
+        self._is_single_address = is_single_address
         self.directory = directory
         self._upstream = upstream.split(",")
         self._tenants = {tenant.name: tenant for tenant in tenants}
@@ -161,7 +167,7 @@ class GatewayProcess:
 
     def broker_port(self, node_id: int) -> int:
         """Return the port that stands for a broker."""
-        return self.bootstrap_port + node_id
+        return self.bootstrap_port if self._is_single_address else self.bootstrap_port + node_id
 
     def endpoint(self, tenant: str, mechanism: str = "PLAIN") -> Endpoint:
         """Return how a tenant connects."""
@@ -174,7 +180,7 @@ class GatewayProcess:
     @property
     def admin_port(self) -> int:
         """The operator's HTTP port, behind those of the brokers."""
-        return self.broker_port(self._brokers + 1)
+        return self.bootstrap_port + self._brokers + 1
 
     @property
     def pid(self) -> int:
@@ -260,13 +266,19 @@ class GatewayProcess:
         return False
 
     def _write_configuration(self) -> None:
-        port_range = {
+        port_range: dict[str, Any] = {
             "bind_host": self._bind_host,
             "advertised_host": HOST,
             "bootstrap_port": self.bootstrap_port,
-            "broker_port_range": {"start": self.broker_port(1), "end": self.broker_port(self._brokers)},
+            "broker_port_range": {
+                "start": self.bootstrap_port + 1,
+                "end": self.bootstrap_port + self._brokers,
+            },
             "broker_id_base": 1,
         }
+        if self._is_single_address:
+            del port_range["broker_port_range"], port_range["broker_id_base"]
+            self._listener["single_address"] = True
         listener_set: dict[str, Any] = {"name": "plaintext", "port_range": port_range} | self._listener
         if self._mechanisms is not None:
             listener_set["sasl_mechanisms"] = list(self._mechanisms)

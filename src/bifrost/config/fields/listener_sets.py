@@ -99,6 +99,13 @@ class ListenerSet(Section):
     """The addresses: one port, and a host name for each broker, in place of `port_range`. Default: the key is absent,
     `port_range` is given."""
 
+    single_address: Flag = False
+    """Whether the bootstrap address is the only one: clients see a cluster of one broker there, and the gateway takes
+    their requests to the brokers that lead or coordinate what they are about. It needs no port for each broker and no
+    host names, so it works through any TCP load balancer, and with any number of gateways behind it. Needs `port_range`
+    without `broker_port_range`. Default false: each broker has an address, and clients choose the broker themselves,
+    which costs the gateway less."""
+
     sasl_mechanisms: tuple[Mechanism, ...] | None = Field(default=None, min_length=1, max_length=5)
     """How clients may authenticate here: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER`, `GSSAPI`.
     Default: the key is absent and each mechanism is offered that some user or principal can use: `OAUTHBEARER` where
@@ -137,6 +144,10 @@ class ListenerSet(Section):
             raise ValueError("has no addresses: add port_range, or sni")
         if self.port_range is not None and self.sni is not None:
             raise ValueError("has both port_range and sni: make two listener sets of it")
+        if self.single_address and (self.port_range is None or self.port_range.broker_port_range is not None):
+            raise ValueError(
+                "single_address is for a port_range without broker_port_range: remove that, or single_address"
+            )
         if self.sni is not None and self.sni.tenants is not None and self.tenant is not None:
             raise ValueError("has both tenant and sni.tenants: remove one of them")
         if self.sni is not None and not self.security_protocol.has_tls:

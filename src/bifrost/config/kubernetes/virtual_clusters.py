@@ -181,7 +181,7 @@ class VirtualClusters(Translation):
             return {}
         ports = self.copy_fields(resource, at, ports_to, listener, PortRange, PORT_KEYS)
         copied = self.copy_fields(resource, at, to, listener, ListenerSet, LISTENER_KEYS)
-        if "broker_port_range" not in ports:
+        if "broker_port_range" not in ports and listener.get("singleAddress") is not True:
             ports |= self._broker_ports(resource, ports_to, listener)
             if "broker_port_range" not in ports and type(ports.get("broker_id_base")) is int:
                 del ports["broker_id_base"]  # the only broker may have any ID

@@ -16,11 +16,12 @@ import structlog
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.upstream import Upstream
-from bifrost.filters.api_versions import OfferedVersions, offered_versions
+from bifrost.filters.api_versions import OfferedVersions, behind_one_address, offered_versions
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
+from bifrost.gateway.brokers.cluster_routes import ClusterRoutes
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
@@ -114,8 +115,13 @@ class Cluster:
         self._client: BrokerClient | None = None
         self.cluster_id: str | None = None
         """The physical cluster's own ID, once it has been asked."""
+        self.controller_id = -1
+        """The controller, or with KRaft a broker that asks it; -1: not known."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
+        self._offered_by_all: tuple[tuple[OfferedVersions, ...], OfferedVersions] | None = None
+        self.routes = ClusterRoutes(self._open, now_ms)
+        """Which broker leads and coordinates what, as far as clients behind a single address have asked for it."""
         self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers, self.topic_defaults)
         """Look-ups of the topic IDs that clients name, and of the number of a tenant's topics."""
 
@@ -145,6 +151,13 @@ class Cluster:
         """Return a broker at random, for a client that bootstraps; None while none is known."""
         return random.choice(tuple(self._brokers.values())) if self._brokers else None
 
+    def offered_by_all(self) -> OfferedVersions:
+        """Return what clients behind a single address are offered: what every broker has."""
+        offered = tuple(broker.offered for broker in self._brokers.values())
+        if self._offered_by_all is None or self._offered_by_all[0] != offered:
+            self._offered_by_all = offered, behind_one_address(offered)
+        return self._offered_by_all[1]
+
     async def discover(self) -> None:
         """Ask until a broker answers, with backoff; each failure is logged once per attempt."""
         retry_ms = FIRST_RETRY_MS
@@ -173,6 +186,7 @@ class Cluster:
             self._unreachable.clear()
             found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
         self.cluster_id = metadata.cluster_id or self.cluster_id
+        self.controller_id = metadata.controller_id
         brokers = {broker.node_id: broker for broker in found if broker is not None}
         if not metadata.brokers:
             raise BrokerError(
@@ -225,6 +239,7 @@ class Cluster:
         if client is not None:
             await client.close()
         await self.look_ups.close()
+        await self.routes.close()
 
     async def _ask(self, build_request: Callable[[int], Message]) -> Any:
         """Send a Metadata request in the newest version that both sides know, over the open connection or a new one."""

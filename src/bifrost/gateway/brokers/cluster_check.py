@@ -86,7 +86,7 @@ def uncovered(config: Config, known: Mapping[str, Collection[int]]) -> Iterator[
     everywhere = {node_id for ids in known.values() for node_id in ids}
     for one in config.proxy.listener_sets:
         node_ids = everywhere if one.tenant is None else set(known.get(clusters[one.tenant], ()))
-        if one.port_range is not None and node_ids:
+        if one.port_range is not None and not one.single_address and node_ids:
             without = sorted(node_ids - one.port_range.broker_ports(node_ids).keys())
             if without:
                 text = f"listener set {one.name}: {_no_port(one, without, len(node_ids))}"

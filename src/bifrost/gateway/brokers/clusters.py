@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -19,7 +19,7 @@ from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.shared_state import Entry, Route
-from bifrost.tenancy.brokers import BrokerAddresses
+from bifrost.tenancy.brokers import NO_NODE, BrokerAddresses
 
 log = structlog.get_logger()
 
@@ -228,6 +228,29 @@ def _described(config: Config, upstream: Upstream) -> tuple[object, ...]:
         if tenant.upstream_sasl or any(one.upstream_sasl for one in tenant.auth.credentials)
     ]
     return upstream, accounts, config.proxy.limits.upstream_connect_timeout_ms
+
+
+def single_entry_to(
+    brokers: Mapping[str, Broker],
+    clusters: Clusters,
+    addresses: BrokerAddresses,
+    mechanisms: tuple[Mechanism, ...],
+    origin: ClientOrigin = DIRECT,
+    *,
+    allows_repeated_scram_nonce: bool = False,
+) -> Entry:
+    """Return likewise the view of a port that stands for all brokers.
+
+    Raises:
+        SessionEnded: as `entry_to`.
+    """
+    entry = entry_to(
+        brokers, addresses, mechanisms, origin, allows_repeated_scram_nonce=allows_repeated_scram_nonce
+    )
+    # No fetch session of a broker's is known here.
+    routes = {name: Route(NO_NODE, clusters[name].offered_by_all()) for name in brokers}
+    offered = common_versions([route.offered for route in routes.values()])
+    return replace(entry, routes=routes, offered=offered, is_single_address=True)
 
 
 def entry_to(

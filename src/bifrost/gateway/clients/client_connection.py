@@ -12,11 +12,11 @@ from typing import cast
 import structlog
 
 from bifrost.filters.steps import Need
-from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_reading, set_up_socket
+from bifrost.gateway.brokers.broker_connection import set_reading, set_up_socket
 from bifrost.gateway.brokers.cluster import BrokersByCluster
 from bifrost.gateway.clients import endings
 from bifrost.gateway.clients.context import ClientContext
-from bifrost.gateway.clients.coupling import couple, frames_of
+from bifrost.gateway.clients.coupling import BrokerSide, couple, frames_of
 from bifrost.gateway.clients.holding import Holding
 from bifrost.gateway.clients.probation import Probation
 from bifrost.gateway.clients.waiting import Waiting
@@ -58,14 +58,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.addresses = entry.addresses
         """Addresses of the listener that accepted the connection."""
         self._session = ClientSession(gateway.shared, entry)
-        self._way = WayToBroker(gateway, brokers, self._session)
+        self._way = WayToBroker(gateway, brokers, self._session, is_single=entry.is_single_address)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self._probation = Probation(gateway, self._framer, self._session)
         self._waiting = Waiting(gateway, self._session)
         self._holding = Holding(gateway.tenants.rooms, self._framer, self)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
-        self._broker_side: BrokerConnection | None = None
+        self._broker_side: BrokerSide | None = None
         self._task: asyncio.Task[None] | None = None
         self._deadline, self._expiry = Deadline(), Deadline()
         self._authentications, self._is_write_paused = 0, False

@@ -4,22 +4,25 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bifrost.forwarding.forwarding import Forwarding
-from bifrost.gateway.brokers.broker_connection import set_up_socket
+from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_up_socket
+from bifrost.gateway.routing.router import Router
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.errors import FrameTooLarge
 from bifrost.wire.framer import Framer
 
 if TYPE_CHECKING:
-    from bifrost.gateway.brokers.broker_connection import BrokerConnection
     from bifrost.gateway.clients.client_connection import ClientConnection
+
+BrokerSide = BrokerConnection | Router
+"""What a client's connection sends requests to: one broker, or at a single address all."""
 
 
 def couple(
     client: "ClientConnection",
     transport: asyncio.Transport | None,
     framer: Framer,
-    broker: "BrokerConnection | None",
+    broker: BrokerSide | None,
     session: Forwarding,
 ) -> asyncio.Transport | None:
     """Relay each side's frames to the other as the session's forwarding rewrites them, if both sides are connected.
@@ -28,12 +31,18 @@ def couple(
         client: decides about the frames that the forwarding leaves to Python.
         transport: the client's, which is not read at the moment.
         framer: splits what the client sends.
-        broker: the broker's side, logged in; it gives its transport another protocol when it logs in again.
+        broker: the broker's side, logged in; it gives its transport another protocol when it logs in again. A router
+            reads its brokers itself.
         session: the client's session.
     Returns:
         The client's transport from now on.
     """
     if transport is None or broker is None or broker.transport is None:
+        return transport
+    if isinstance(broker, Router):
+        session.needs_whole = True
+        transport = _taken(transport, client)
+        transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
         return transport
     transport, broker.transport = _taken(transport, client), _taken(broker.transport, broker)
     transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))

@@ -16,6 +16,7 @@ from bifrost.wire.framer import Framer
 if TYPE_CHECKING:
     from bifrost.gateway.brokers.broker_connection import BrokerConnection
     from bifrost.gateway.clients.client_connection import ClientConnection
+    from bifrost.gateway.routing.router import Router
 
 
 WORTH_BYTES = 64 * 1024
@@ -49,7 +50,7 @@ class Holding:
         self._tenant = tenant
         self._framer.enter(self._rooms.room(tenant))
 
-    def add_broker(self, broker: "BrokerConnection", client: asyncio.Transport | None) -> None:
+    def add_broker(self, broker: "BrokerConnection | Router", client: asyncio.Transport | None) -> None:
         """Count what the broker sends as well; `client` is the client's transport from now on."""
         if client is not None and broker.transport is not None:
             self._transports = [client, broker.transport]

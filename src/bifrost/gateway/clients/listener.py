@@ -10,7 +10,7 @@ import structlog
 from bifrost.config.fields.listener_sets import ListenerSet
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.gateway.brokers.cluster import Broker
-from bifrost.gateway.brokers.clusters import entry_to
+from bifrost.gateway.brokers.clusters import entry_to, single_entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import log_end
@@ -18,6 +18,7 @@ from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.loop.loop_guard import peer_of
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.ports import Port
+from bifrost.routes.one_broker import NODE_ID
 from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
@@ -140,6 +141,8 @@ class Listener:
             self.addresses = self.addresses if wanted == self.addresses else wanted
         ports = self.addresses
         assert isinstance(ports, BrokerPorts)
+        if self.listener_set.single_address:
+            return
         for node_id in () if self._has_one_port else sorted(known):
             port = ports.port_of(node_id)
             if port is not None and node_id not in self._servers:
@@ -181,7 +184,7 @@ class Listener:
         """
         # The broker may have left since the client connected; then any other one tells the client where to go.
         clusters, ports = self._gateway.clusters, self.addresses
-        if self._has_one_port and isinstance(ports, BrokerPorts):
+        if self._has_one_port and not self.listener_set.single_address and isinstance(ports, BrokerPorts):
             node_id = ports.broker_id_base
         brokers = clusters.brokers_at(node_id) or clusters.brokers_at(None)
         return self._connection(brokers, origin)
@@ -192,13 +195,24 @@ class Listener:
         Raises:
             SessionEnded: there is none.
         """
-        entry = entry_to(
-            brokers,
-            self.addresses,
-            self.mechanisms,
-            origin,
-            allows_repeated_scram_nonce=self.listener_set.allow_repeated_scram_nonce,
-        )
+        allows_repeated = self.listener_set.allow_repeated_scram_nonce
+        if self.listener_set.single_address:
+            entry = single_entry_to(
+                brokers,
+                self._gateway.clusters,
+                self.addresses,
+                self.mechanisms,
+                origin,
+                allows_repeated_scram_nonce=allows_repeated,
+            )
+        else:
+            entry = entry_to(
+                brokers,
+                self.addresses,
+                self.mechanisms,
+                origin,
+                allows_repeated_scram_nonce=allows_repeated,
+            )
         return ClientConnection(self._gateway, brokers, entry, origin)
 
     async def _bind(self, port: int) -> Port:
@@ -220,7 +234,8 @@ class Listener:
         ports = port_range.broker_port_range
         host, port = port_range.advertised_host, port_range.bootstrap_port
         if ports is None:
-            return BrokerPorts(host, start=port, end=port, broker_id_base=min(self._known, default=0))
+            only = NODE_ID if listener_set.single_address else min(self._known, default=0)
+            return BrokerPorts(host, start=port, end=port, broker_id_base=only)
         return BrokerPorts(host, start=ports.start, end=ports.end, broker_id_base=port_range.broker_id_base)
 
     def _warn_of_brokers_without_port(self, ports: BrokerPorts, known: frozenset[int]) -> None:
@@ -271,7 +286,8 @@ def _meaning_of(listener_set: ListenerSet) -> tuple[object, ...]:
     sni = listener_set.sni
     # That a tenant is not listed any more concerns its own connections only: `serves` tells which.
     names = None if sni is None else sni.model_copy(update={"tenants": None})
-    return listener_set.port_range, names, listener_set.security_protocol, listener_set.tenant
+    meaning = listener_set.port_range, names, listener_set.security_protocol, listener_set.tenant
+    return *meaning, listener_set.single_address
 
 
 def _has_one_port(listener_set: ListenerSet) -> bool:

@@ -18,6 +18,7 @@ from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
 from bifrost.gateway.brokers.stored_batches import read_batches
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.routing.router import Router
 from bifrost.session.client_session import ClientSession
 from bifrost.state.state_outcome import OFF
 from bifrost.wire.api_keys import ApiKey
@@ -34,11 +35,19 @@ _PREFIXES_SINCE = 1
 class WayToBroker:
     """The connection to the broker of one authenticated client."""
 
-    __slots__ = ("_brokers", "_gateway", "_session")
+    __slots__ = ("_brokers", "_gateway", "_is_single", "_session")
 
-    def __init__(self, gateway: ClientContext, brokers: BrokersByCluster, session: ClientSession) -> None:
+    def __init__(
+        self,
+        gateway: ClientContext,
+        brokers: BrokersByCluster,
+        session: ClientSession,
+        *,
+        is_single: bool = False,
+    ) -> None:
         """Keep the candidates, by the name of the physical cluster; `session` knows the client's tenant later."""
         self._gateway, self._brokers, self._session = gateway, brokers, session
+        self._is_single = is_single
 
     @property
     def cluster(self) -> Cluster:
@@ -53,22 +62,29 @@ class WayToBroker:
         chosen = self._brokers.get(self._session.virtual_cluster.upstream)
         return None if chosen is None else f"{chosen.host}:{chosen.port}"
 
-    async def connect(self, client: "ClientConnection") -> BrokerConnection:
+    async def connect(self, client: "ClientConnection") -> BrokerConnection | Router:
         """Return a connection to the broker, logged in. When very many clients come at once, they connect by turns.
+
+        At a single address it is a router, which connects to brokers when they are needed.
 
         Raises:
             BrokerError: the gateway cannot connect or log in.
         """
+        if self._is_single:
+            return Router(
+                client, self._gateway, self._gateway.tenants.rooms, self.cluster, lambda: self._login
+            )
         await self._gateway.connects.turn()
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
 
-    async def renew_login(self, broker_side: BrokerConnection) -> None:
+    async def renew_login(self, broker_side: BrokerConnection | Router) -> None:
         """Log in again on a connection that awaits no answer (KIP-368).
 
         Raises:
             BrokerError, LoginError: the connection cannot be used any more.
         """
+        assert isinstance(broker_side, BrokerConnection), "a router logs in by itself"
         login, timeout_ms = self._login, self._gateway.limits.upstream_connect_timeout_ms
         if login is None:
             text = "the account that the connection was made with is no longer in the configuration"
@@ -108,13 +124,20 @@ class WayToBroker:
             case StoredBatches():
                 limits = self._gateway.limits
                 wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)
-                client = self.cluster.client_of(self._broker, self._login)
-                return await read_batches(client, self._broker, need, wait_ms)
+                broker = await self._leader(need) if self._is_single else self._broker
+                client = self.cluster.client_of(broker, self._login)
+                return await read_batches(client, broker, need, wait_ms)
             case AclsAtBroker():
                 return await self._ask_about_acls(need)
             case _:
                 assert_never(need)
         return need
+
+    async def _leader(self, need: StoredBatches) -> Broker:
+        """Return the broker that leads the first partition that is wanted: the others are asked for again."""
+        topic, partition, _ = need.wanted[0]
+        node_id = await self.cluster.routes.leader_of(topic, partition)
+        return self.cluster.broker(node_id) or self._broker
 
     async def _ask_about_acls(self, need: AclsAtBroker) -> AclsAtBroker:
         """Ask the client's broker, which decides by the rights of the client's account.

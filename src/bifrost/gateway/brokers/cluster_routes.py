@@ -1,0 +1,240 @@
+"""Which broker leads each partition and coordinates each group, as far as clients behind a single address ask for it.
+
+    LeaderTable       topics by name, and by ID: Metadata says
+    coordinators      groups and transactional IDs: FindCoordinator says
+
+What a broker denies to lead or to coordinate is forgotten, and asked for again. One look-up is under way at a time, and
+serves all connections that have come meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from bifrost.filters.api_versions import OfferedVersions
+from bifrost.gateway.brokers.broker_client import BrokerClient
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.routes.keyed_parts import Key
+from bifrost.routes.leaders import LeaderTable
+from bifrost.routes.shapes import Shapes
+from bifrost.routes.split import Split
+from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import FindCoordinatorRequest, MetadataRequest
+from bifrost.wire.steps import in_steps
+
+MAX_PARTITIONS = 1_000_000
+"""Bound of each leader table: 4 bytes for each partition, as many as a large cluster has (KIP-866 speaks of 2 million
+with all replicas). Topics beyond are asked for again."""
+
+MAX_COORDINATORS = 65_536
+"""Bound of the groups and transactional IDs: some 10 MiB."""
+
+AT_ONCE = 500
+"""Topics, or groups, in one look-up: what a broker answers in some milliseconds."""
+
+MAX_WAIT_S = 10.0
+"""How long a request waits for its look-up; then it goes to any broker, which has an error for it."""
+
+_BATCHES, _SINGLE, _BY_TYPE = 4, 3, 1
+"""FindCoordinator: the first version with several keys, the last with one, the first that knows transactions."""
+_BY_ID = 12
+"""Metadata: the first version in which a topic may be named by its ID alone (KIP-516)."""
+
+Connect = Callable[[], Awaitable[tuple[BrokerClient, OfferedVersions, int]]]
+_Wanted = tuple[bool, bytes] | Key
+
+
+class ClusterRoutes:
+    """The routes at one physical cluster."""
+
+    def __init__(self, connect: Connect, now_ms: Callable[[], int]) -> None:
+        """Know nothing yet.
+
+        Args:
+            connect: connects to a broker; also returns what it offers, and the Metadata version to use.
+            now_ms: a monotonic clock, in milliseconds.
+        """
+        self._connect, self._now_ms = connect, now_ms
+        self._by_name, self._by_id = LeaderTable(MAX_PARTITIONS), LeaderTable(MAX_PARTITIONS)
+        self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
+        self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
+        self._waiting: list[tuple[list[_Wanted], asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    # -- what is known
+
+    def unknown(self, split: Split, shapes: Shapes, elsewhere: int = -1) -> list[bytes]:
+        """Decide where the partitions of a request go; return the topics that have to be looked up first."""
+        table = self._by_id if shapes.is_by_id else self._by_name
+        return split.lead(table, elsewhere, self._now_ms())
+
+    def coordinator(self, key: Key) -> int | None:
+        """Return the coordinator of a group or transactional ID; None: it is not known."""
+        return self._coordinators.get(key)
+
+    def forget_leaders(self, topics: Iterable[bytes], *, by_id: bool) -> None:
+        """Forget the leaders of topics."""
+        (self._by_id if by_id else self._by_name).forget(topics)
+
+    def forget_coordinators(self, keys: Iterable[Key]) -> None:
+        """Forget the coordinators of groups and transactional IDs."""
+        for key in keys:
+            self._coordinators.discard(key)
+
+    def forget_node(self, node_id: int) -> None:
+        """Forget all that a broker leads and coordinates: it is away."""
+        self._by_name.forget_node(node_id)
+        self._by_id.forget_node(node_id)
+        for key in [key for key, node in self._coordinators.items() if node == node_id]:
+            self._coordinators.discard(key)
+
+    def learn(self, metadata: Any) -> None:
+        """Take the leaders from an answer to Metadata, also to one of a client: it asks when leaders have moved."""
+        now_ms = self._now_ms()
+        for found in in_steps(metadata.topics):
+            nodes = [-1] * max((one.partition_index + 1 for one in found.partitions), default=0)
+            for one in found.partitions:
+                nodes[one.partition_index] = one.leader_id
+            if found.name:
+                self._by_name.put(found.name.encode(), nodes, now_ms)
+            if any(found.topic_id):
+                self._by_id.put(found.topic_id, nodes, now_ms)
+
+    # -- look-ups
+
+    async def look_up_leaders(self, topics: Iterable[bytes], *, by_id: bool) -> None:
+        """Learn the leaders of topics.
+
+        Raises:
+            BrokerError: no broker answered in time.
+        """
+        await self._look_up([(by_id, topic) for topic in topics])
+
+    async def look_up_coordinators(self, keys: Iterable[Key]) -> None:
+        """Learn the coordinators of groups and transactional IDs; those that have none now stay unknown.
+
+        Raises:
+            BrokerError: no broker answered in time.
+        """
+        await self._look_up(list(keys))
+
+    async def leader_of(self, topic: bytes, partition: int) -> int:
+        """Return the leader of a partition, by the topic's name; -1: there is none, or none is known.
+
+        Raises:
+            BrokerError: no broker answered in time.
+        """
+        if self._by_name.find(topic) is None:
+            await self.look_up_leaders([topic], by_id=False)
+        leaders = self._by_name.find(topic)
+        return -1 if leaders is None else leaders[partition]
+
+    async def _look_up(self, wanted: list[_Wanted]) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, done))
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve())
+        try:
+            async with asyncio.timeout(MAX_WAIT_S):
+                await done
+        except TimeoutError:
+            raise BrokerError(f"no broker was asked about leaders within {MAX_WAIT_S:.0f} s") from None
+
+    async def _serve(self) -> None:
+        try:
+            while self._waiting:
+                served, self._waiting = self._waiting, []
+                error: BrokerError | None = None
+                try:
+                    await self._ask_all(dict.fromkeys(one for wanted, _ in served for one in wanted))
+                except BrokerError as failed:
+                    error = failed
+                for _, done in served:
+                    if not done.done():
+                        done.set_result(None) if error is None else done.set_exception(error)
+        except Exception as error:
+            report("routes", error)
+        finally:
+            self._task = None
+
+    async def _ask_all(self, wanted: Iterable[_Wanted]) -> None:
+        by_kind: dict[tuple[type, int], list[Any]] = {}
+        for kind, name in wanted:
+            by_kind.setdefault((type(name), int(kind)), []).append(name)
+        for (of, kind), names in by_kind.items():
+            for at in range(0, len(names), AT_ONCE):
+                some = names[at : at + AT_ONCE]
+                await (self._ask_topics(some, kind) if of is bytes else self._ask_keys(some, kind))
+
+    async def _ask_topics(self, topics: list[bytes], by_id: int) -> None:
+        topic = MetadataRequest.MetadataRequestTopic
+        listed = [
+            topic(topic_id=one, name=None) if by_id else topic(name=one.decode("utf-8", "replace"))
+            for one in topics
+        ]
+        _, _, version = await self._connected()
+        table = self._by_id if by_id else self._by_name
+        if by_id and version < _BY_ID:
+            for one in topics:
+                table.put(one, (), self._now_ms())
+            return
+        response = await self._request(
+            MetadataRequest(topics=listed, allow_auto_topic_creation=False), version
+        )
+        self.learn(response)
+        for one in topics:
+            if table.find(one) is None:
+                table.put(one, (), self._now_ms())
+
+    async def _ask_keys(self, names: list[str], kind: int) -> None:
+        _, offered, _ = await self._connected()
+        newest = max(
+            (
+                one.max_version
+                for one in offered.broker_response.api_keys
+                if one.api_key == ApiKey.FIND_COORDINATOR
+            ),
+            default=_BY_TYPE,
+        )
+        if newest >= _BATCHES:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=names)
+            response = await self._request(request, _BATCHES)
+            for one in response.coordinators:
+                self._learn((kind, one.key), one)
+            return
+        for name in names:
+            version = min(newest, _SINGLE)
+            self._learn(
+                (kind, name), await self._request(FindCoordinatorRequest(key=name, key_type=kind), version)
+            )
+
+    def _learn(self, key: Key, found: Any) -> None:
+        if found.error_code == ErrorCode.NONE and found.node_id >= 0:
+            self._coordinators.put(key, found.node_id)
+
+    async def _connected(self) -> tuple[BrokerClient, OfferedVersions, int]:
+        if self._broker is None:
+            self._broker = await self._connect()
+        return self._broker
+
+    async def _request(self, message: Any, version: int) -> Any:
+        client, _, _ = await self._connected()
+        try:
+            return await client.request(message, version)
+        except BrokerError:
+            await self.close()  # It may only have been idle for too long; a new one is tried at once.
+        client, _, _ = await self._connected()
+        try:
+            return await client.request(message, version)
+        except BrokerError:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the connection; the next look-up makes a new one."""
+        broker, self._broker = self._broker, None
+        if broker is not None:
+            await broker[0].close()

@@ -1,0 +1,279 @@
+"""One broker's connection among those of a router: what is sent, what is awaited, and until when.
+
+    idle ──send──▶ connecting ──▶ open ──login due, nothing awaited──▶ logging in ──▶ open …
+                        └────────────┴── lost, or an answer is late ──▶ lost: each part fails, the next makes a new link
+
+Parts leave in the order in which they were given, and a broker answers in that order.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from bifrost.gateway.brokers.broker_connection import (
+    BrokerConnection,
+    connect,
+    renew_login,
+    set_reading,
+    set_up_socket,
+)
+from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire.errors import FrameTooLarge
+from bifrost.wire.framer import Framer
+from bifrost.wire.window import keep
+
+if TYPE_CHECKING:
+    from bifrost.gateway.routing.router import Router
+
+log = structlog.get_logger()
+
+LATE = "broker_answer"
+"""What a late answer counts as, in `kafka_proxy_limits_hit_total`."""
+
+Buffer = bytes | memoryview
+Answered = Callable[[Buffer | None, bool], None]
+"""Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker."""
+
+
+class _Part(NamedTuple):
+    """A part that is to be sent."""
+
+    segments: list[Buffer]
+    answered: Answered | None
+    """None: the broker does not answer it."""
+    due_s: float
+
+
+class BrokerLink:
+    """A connection to one broker, made when the first part is sent."""
+
+    def __init__(self, router: "Router", node_id: int, forget: Callable[[], None]) -> None:
+        """Connect to nothing yet; `forget` is called when the link is lost."""
+        self._router, self.node_id, self._forget = router, node_id, forget
+        self._unsent: deque[_Part] = deque()
+        self._awaited: deque[tuple[Answered, float]] = deque()
+        self._connection: BrokerConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_finishing = False
+        self._is_lost = self._waits_unanswered = self._has_unanswered = False
+
+    def send(self, segments: list[Buffer], answered: Answered | None, timeout_s: float) -> None:
+        """Send a part.
+
+        Args:
+            segments: its whole frame.
+            answered: called once with the answer, perhaps before this returns; None: there is none.
+            timeout_s: how long the answer may take.
+        """
+        due_s = self._router.loop.time() + timeout_s
+        part = _Part(segments, answered, due_s)
+        if self._task is None and not self._unsent and self._is_open:
+            self._write(part)
+        else:
+            self._unsent.append(part)
+            self._watch(due_s)
+            if self._task is None:
+                self._go_on()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether parts wait to be written that no answer bounds: then the client may not be read."""
+        connection = self._connection
+        if connection is not None and not connection.is_write_paused and not self._unsent:
+            self._waits_unanswered = False
+            return False
+        return self._waits_unanswered or any(one.answered is None for one in self._unsent)
+
+    @property
+    def _is_open(self) -> bool:
+        connection = self._connection
+        return connection is not None and connection.transport is not None and not connection.is_login_due
+
+    def _write(self, part: _Part) -> None:
+        assert self._connection is not None
+        assert self._connection.transport is not None
+        if part.answered is None:
+            self._waits_unanswered = self._has_unanswered = True
+        else:
+            self._awaited.append((part.answered, part.due_s))
+            self._watch(part.due_s)
+        self._connection.transport.writelines(part.segments)
+
+    def _go_on(self) -> None:
+        """Connect, or renew the login, if that is what parts wait for."""
+        if self._is_lost or self._task is not None:
+            return
+        connection = self._connection
+        if connection is None:
+            self._task = self._router.loop.create_task(self._connect())
+        elif connection.is_login_due and not self._awaited:
+            self._task = self._router.loop.create_task(self._renew_login(connection))
+        elif not connection.is_login_due:
+            while self._unsent and self._is_open:
+                self._write(self._unsent.popleft())
+            self._router.update()
+            if self._is_finishing:
+                self.close()
+
+    async def _connect(self) -> None:
+        router = self._router
+        try:
+            await router.gateway.connects.turn()
+            broker = router.cluster.broker(self.node_id)
+            if broker is None:
+                raise BrokerError(f"the cluster has no broker {self.node_id}")
+            limit_ms = router.gateway.limits.upstream_connect_timeout_ms
+            made = await connect(self, broker, router.cluster.security, router.login(), limit_ms)
+            if self._is_lost:
+                if made.transport is not None:
+                    made.transport.close()
+                return
+            self._take(made)
+        except (BrokerError, OSError) as error:
+            self._lose(str(error))
+        except Exception as error:
+            report("route", error, node_id=self.node_id)
+            self._lose(type(error).__name__)
+        finally:
+            self._task = None
+        self._go_on()
+
+    def _take(self, made: BrokerConnection) -> None:
+        """Use a connection, which is logged in."""
+        if made.transport is not None and not isinstance(made.transport, SocketTransport):
+            taken = SocketTransport.take(made.transport, made)
+            set_up_socket(taken)
+            made.transport = taken
+            taken.resume_reading()
+        rooms = self._router.rooms
+        made.framer.enter(rooms.room(self._router.tenant), is_answer=True)
+        if isinstance(made.transport, SocketTransport):
+            made.transport.count_in(rooms.backlogs)
+        self._connection = made
+        self.update_reading()
+
+    async def _renew_login(self, connection: BrokerConnection) -> None:
+        router = self._router
+        try:
+            login, broker = router.login(), router.cluster.broker(self.node_id)
+            if login is None or broker is None:
+                raise LoginError("the account that the connection was made with is not in the configuration")
+            limit_ms = router.gateway.limits.upstream_connect_timeout_ms
+            await renew_login(connection, broker, login, limit_ms)
+        except BrokerError as error:
+            self._lose(str(error))
+        except Exception as error:
+            report("route", error, node_id=self.node_id)
+            self._lose(type(error).__name__)
+        finally:
+            self._task = None
+        self._go_on()
+
+    # -- what the broker connection calls
+
+    def broker_bytes_received(self, framer: Framer, nbytes: int) -> None:
+        """Give the answers that are whole to those who wait for them."""
+        try:
+            frames = framer.buffer_updated(nbytes)
+        except FrameTooLarge:
+            frames = []
+        for frame in frames:
+            if not self._awaited:
+                self._lose("the broker sent what no request asked for")
+                return
+            answered, _ = self._awaited.popleft()
+            answered(keep(frame), True)
+        if framer.failed is not None:
+            self._lose(str(framer.failed))
+            return
+        if not framer.see():
+            self.update_reading()
+        if frames and not self._awaited and self._unsent:
+            self._go_on()
+
+    def update_reading(self) -> None:
+        """Read the broker's answers only while there is room for them, and the client takes them."""
+        connection = self._connection
+        self._router.update()
+        if connection is None or connection.transport is None:
+            return
+        framer, rooms = connection.framer, self._router.rooms
+        if framer.is_blocked:
+            rooms.wait(self._router.tenant, framer, self)
+        set_reading(connection.transport, self._router.is_read and not framer.is_blocked)
+
+    def broker_login_due(self) -> None:
+        """Send nothing more until the login is renewed; do that at once if nothing is awaited."""
+        if self._unsent:
+            self._go_on()
+
+    def end(self, reason: CloseReason, detail: str) -> None:
+        """Take note that the broker has closed the connection."""
+        self._lose(detail)
+
+    # -- the end
+
+    def _watch(self, due_s: float) -> None:
+        if self._timer is None and not self._is_lost:
+            self._timer = self._router.loop.call_at(due_s, self._look)
+
+    def _look(self) -> None:
+        """Give up if the oldest part is late; else look again when it would be."""
+        self._timer = None
+        due = [one[0].due_s for one in (self._unsent,) if one] + [
+            one[0][1] for one in (self._awaited,) if one
+        ]
+        if not due:
+            return
+        if min(due) <= self._router.loop.time():
+            hits = self._router.gateway.shared.lanes.in_flight_limits.hits
+            hits[LATE, self._router.tenant or ""] += 1
+            self._lose("the broker did not answer in time")
+        else:
+            self._watch(min(due))
+
+    def _lose(self, detail: str) -> None:
+        """Close; parts that are not answered fail."""
+        if self._is_lost:
+            return
+        # A broker that cannot take what it need not answer closes the connection, and so does the gateway.
+        has_dropped = self._has_unanswered or any(one.answered is None for one in self._unsent)
+        self.close()
+        self._forget()
+        log.debug("route_lost", node_id=self.node_id, tenant=self._router.tenant, detail=detail)
+        awaited, self._awaited = self._awaited, deque()
+        unsent, self._unsent = self._unsent, deque()
+        self._router.lost(self.node_id, has_dropped=has_dropped)
+        for answered, _ in awaited:
+            answered(None, True)
+        for part in unsent:
+            if part.answered is not None:
+                part.answered(None, False)
+
+    def finish(self) -> None:
+        """Send what was given, and close; the client waits for no answer any more."""
+        self._is_finishing = True
+        if not self._unsent:
+            self.close()
+
+    def close(self) -> None:
+        """Close without telling those who wait."""
+        self._is_lost = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        task, connection = self._task, self._connection
+        if task is not None and task is not asyncio.current_task(self._router.loop):
+            task.cancel()
+        if connection is not None:
+            self._router.rooms.forget(self._router.tenant, connection.framer)
+            connection.framer.leave()
+            if connection.transport is not None:
+                connection.transport.close()

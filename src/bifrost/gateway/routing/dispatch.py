@@ -1,0 +1,275 @@
+"""Decides, by the table of routes, how each request is sent: to one broker, in parts, or to all.
+
+`begin` sends at once what it can; what lacks a leader or a coordinator waits for `look_up`, once.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from bifrost.filters.error_response import error_response
+from bifrost.gateway.routing.fetch_polls import FetchPolls
+from bifrost.gateway.routing.split_requests import SplitRequest, split_of
+from bifrost.routes import keyed_parts
+from bifrost.routes.gathered import gathered
+from bifrost.routes.keyed_parts import Key
+from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
+from bifrost.routes.route_kinds import RouteKind, route_kind
+from bifrost.routes.shapes import shapes_of
+from bifrost.wire import headers
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from bifrost.wire.messages import MetadataResponse
+from bifrost.wire.program import Program, error_codes
+from bifrost.wire.programs import compile_program
+from bifrost.wire.schema import request_schema, response_schema
+
+if TYPE_CHECKING:
+    from bifrost.gateway.routing.router import Request, Router, Turn
+
+Buffer = bytes | memoryview
+
+_LISTS = (RouteKind.GROUPS, RouteKind.TRANSACTIONS)
+_SINGLE = (RouteKind.GROUP, RouteKind.TRANSACTION)
+_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+_BROKER = 4
+"""ConfigResource.Type.BROKER."""
+
+
+class Dispatch:
+    """Sends the requests of one client."""
+
+    def __init__(self, router: "Router") -> None:
+        """Serve this router."""
+        self._router = router
+        self._polls = FetchPolls(router)
+
+    def close(self) -> None:
+        """Stop waiting for anything."""
+        self._polls.close()
+
+    def begin(self, request: "Request", *, is_last: bool) -> bool:
+        """Send a request; False: it has to wait for a look-up first.
+
+        Args:
+            request: the request.
+            is_last: whether it has waited: what is unknown then goes to any broker, which has Kafka's error for it.
+        """
+        kind = route_kind(request.api_key)
+        if kind is RouteKind.LEADERS:
+            split = split_of(self._router, request, is_last=is_last)
+            if split is not None:
+                SplitRequest(self._router, request, split).send()
+            return split is not None
+        if kind is RouteKind.FETCH:
+            split = split_of(self._router, request, is_last=is_last)
+            if split is not None:
+                self._polls.begin(self._router.turn(), request, split)
+            return split is not None
+        if kind in _SINGLE or kind in _LISTS:
+            return self._begin_keyed(request, kind, is_last=is_last)
+        self._begin_elsewhere(request, kind)
+        return True
+
+    async def look_up(self, request: "Request") -> None:
+        """Learn what a request needs.
+
+        Raises:
+            BrokerError: no broker could be asked.
+        """
+        kind, routes = route_kind(request.api_key), self._router.cluster.routes
+        if kind in (RouteKind.LEADERS, RouteKind.FETCH):
+            split = split_of(self._router, request, is_last=True)
+            assert split is not None
+            shapes = shapes_of(ApiKey(request.api_key), request.api_version)
+            await routes.look_up_leaders(routes.unknown(split, shapes), by_id=shapes.is_by_id)
+        else:
+            assert kind is not None
+            await routes.look_up_coordinators(
+                [one for one in self._keys(request, kind) if routes.coordinator(one) is None]
+            )
+
+    # -- by coordinator
+
+    def _keys(self, request: "Request", kind: RouteKind) -> list[Key]:
+        number = keyed_parts.coordinator_type(kind)
+        if keyed_parts.has_list(request.api_key, request.api_version):
+            return [(number, name) for name in keyed_parts.keys_of(request.api_key, request.decoded())]
+        is_flexible = request_schema(request.api_key).is_flexible(request.api_version)
+        name = keyed_parts.single_key(request.api_key, request.whole, request.body, is_flexible=is_flexible)
+        return [] if name is None else [(number, name)]
+
+    def _begin_keyed(self, request: "Request", kind: RouteKind, *, is_last: bool) -> bool:
+        router, keys = self._router, self._keys(request, kind)
+        found = {key: router.cluster.routes.coordinator(key) for key in keys}
+        if not is_last and None in found.values():
+            return False
+        nodes = {name: router.home if node is None else node for (_, name), node in found.items()}
+        if len(set(nodes.values())) <= 1:
+            turn, node_id = router.turn(), next(iter(nodes.values()), router.home)
+            router.send(node_id, request, self._keyed_answer(turn, request, keys))
+            return True
+        self._send_list(request, keys, nodes)
+        return True
+
+    def _keyed_answer(self, turn: "Turn", request: "Request", keys: list[Key]) -> Any:
+        router = self._router
+
+        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+            if frame is None:
+                router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                return
+            self._note_moved(request, frame, keys)
+            router.answer(turn, frame)
+
+        return router.guarded(answered)
+
+    def _note_moved(self, request: "Request", frame: Buffer, keys: list[Key]) -> None:
+        if not _MOVED.isdisjoint(_codes(request, frame)):
+            self._router.cluster.routes.forget_coordinators(keys)
+
+    def _send_list(self, request: "Request", keys: list[Key], nodes: dict[str, int]) -> None:
+        """Send each coordinator its part of a list."""
+        router, turn = self._router, self._router.turn()
+        parts = keyed_parts.parts_by_node(request.api_key, request.decoded(), nodes)
+        answers: dict[int, Message] = {}
+
+        def answered(node_id: int, part: "Request", frame: Buffer | None) -> None:
+            if frame is None:
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+                answers[node_id] = _error(part, code)
+            else:
+                self._note_moved(request, frame, keys)
+                answers[node_id] = part.read(frame)
+            if len(answers) == len(parts):
+                names = [name for _, name in keys]
+                merged = keyed_parts.merged_lists(request.api_key, names, [answers[one] for one in parts])
+                router.answer(turn, request.answered_by(merged))
+
+        for node_id, items in parts.items():
+            changed = keyed_parts.with_items(request.api_key, request.decoded(), items)
+            part = request._replace(segments=request.encoded(changed))
+
+            def on_answer(
+                frame: Buffer | None, _may: bool, node_id: int = node_id, part: "Request" = part
+            ) -> None:
+                answered(node_id, part, frame)
+
+            router.send(node_id, part, router.guarded(on_answer))
+
+    # -- any broker, the controller, or all
+
+    def _begin_elsewhere(self, request: "Request", kind: RouteKind | None) -> None:
+        router, turn = self._router, self._router.turn()
+        if kind is RouteKind.ALL:
+            self._ask_all(turn, request)
+        elif kind is RouteKind.CONTROLLER:
+            controller = router.cluster.controller_id
+            first = controller if controller in router.cluster.node_ids else router.home
+            self._relay(turn, request, first, set())
+        elif kind is RouteKind.BROKER:
+            self._ask_named(turn, request)
+        else:
+            self._relay(turn, request, router.home, set())
+
+    def _relay(self, turn: "Turn", request: "Request", node_id: int, tried: set[int]) -> None:
+        """Send a request to a broker; if that is not reached, to another."""
+        router = self._router
+        tried.add(node_id)
+
+        def answered(frame: Buffer | None, may_be_done: bool) -> None:
+            if frame is not None:
+                router.answer(turn, self._shown(request, frame))
+                return
+            other = router.another(tried)
+            # What changes something is not asked for twice: the first broker may have done it.
+            if other is None or (may_be_done and route_kind(request.api_key) is not RouteKind.ANY):
+                router.answer_error(turn, request, ErrorCode.REQUEST_TIMED_OUT)
+            else:
+                self._relay(turn, request, other, tried)
+
+        router.send(node_id, request, router.guarded(answered))
+
+    def _shown(self, request: "Request", frame: Buffer) -> Buffer:
+        """Return an answer as a client sees it that knows one broker."""
+        if request.api_key in NAMES_BROKERS:
+            message = request.read(frame)
+            if isinstance(message, MetadataResponse):
+                self._router.cluster.routes.learn(message)
+            show_one(message)
+            return request.answered_by(message)
+        if route_kind(request.api_key) is RouteKind.CONTROLLER:
+            codes = _codes(request, frame)
+            if ErrorCode.NOT_CONTROLLER in codes:
+                self._router.start(self._router.cluster.refresh())
+        return frame
+
+    def _ask_all(self, turn: "Turn", request: "Request") -> None:
+        router = self._router
+        nodes, answers = sorted(router.cluster.node_ids), list[Message]()
+        if not nodes:
+            router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+            if frame is None:
+                answers.append(_error(request, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+                router.start(router.cluster.refresh())
+            else:
+                answers.append(request.read(frame))
+            if len(answers) == len(nodes):
+                router.answer(turn, request.answered_by(gathered(answers)))
+
+        for node_id in nodes:
+            router.send(node_id, request, router.guarded(answered))
+
+    def _ask_named(self, turn: "Turn", request: "Request") -> None:
+        """Send a request about configs: the only broker is each broker, so any one speaks for it."""
+        router = self._router
+        message, home = request.decoded(), router.home
+        shown = _rename(message, home)
+        if not shown:
+            self._relay(turn, request, home, set())
+            return
+
+        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+            if frame is None:
+                router.answer_error(turn, request, ErrorCode.REQUEST_TIMED_OUT)
+                return
+            response: Any = request.read(frame)
+            for one in getattr(response, "results", None) or getattr(response, "responses", None) or ():
+                if one.resource_type == _BROKER:
+                    one.resource_name = shown.get(one.resource_name, one.resource_name)
+            router.answer(turn, request.answered_by(response))
+
+        router.send(home, request._replace(segments=request.encoded(message)), router.guarded(answered))
+
+
+def _rename(message: Any, home: int) -> dict[str, str]:
+    """Put a broker's own ID in the place of the only broker's; return what the client called what is named now."""
+    shown: dict[str, str] = {}
+    for place, one in enumerate(message.resources):
+        if one.resource_type == _BROKER and one.resource_name:
+            # No broker has a negative ID, so the broker answers that there is none, as for any other.
+            name = str(home) if one.resource_name == str(NODE_ID) else str(-2 - place)
+            shown[name], one.resource_name = one.resource_name, name
+    return shown
+
+
+def _error(request: "Request", code: ErrorCode) -> Message:
+    response = error_response(request.decoded(), request.api_version, code)
+    assert response is not None, "an API whose answers are merged has a place for errors"
+    return response
+
+
+@cache
+def _program(api_key: int, version: int) -> Program:
+    return compile_program(response_schema(api_key).name, version, {})
+
+
+def _codes(request: "Request", frame: Buffer) -> Iterable[int]:
+    """Return the error codes in an answer."""
+    is_flexible = response_schema(request.api_key).response_header_version(request.api_version) >= 1
+    start, _ = headers.response_body_offset(frame, is_flexible)
+    found = error_codes(_program(request.api_key, request.api_version), frame, start)
+    return [code for code, _ in found]

@@ -1,0 +1,363 @@
+"""Routes the requests of one client to the brokers of its cluster, and answers them in their order.
+
+    session ──frames──▶ begin ──▶ parts ──▶ BrokerLink (one for each broker, one more for its long polls)
+                          │ leaders or coordinators are not known: look up, everything behind waits
+    session ◀──frames── answers, in the order of the requests ◀── merged
+
+A broker, too, takes the requests of one connection one after the other; here those for several brokers are under way
+together, and two for the same partition keep their order, as they go to the same broker.
+"""
+
+import asyncio
+import random
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from bifrost.filters.error_response import error_response
+from bifrost.forwarding.rooms import Rooms
+from bifrost.gateway.brokers.broker_login import Login
+from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.routing.broker_link import Answered, BrokerLink
+from bifrost.gateway.routing.context import RouteContext, RoutedClient
+from bifrost.gateway.routing.route_transport import RouteTransport
+from bifrost.routes.frame_cutter import cut_frames
+from bifrost.routes.route_kinds import RouteKind, route_kind
+from bifrost.session.close_reason import CloseReason
+from bifrost.wire import headers
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.codec import decode, encode
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.errors import WireError
+from bifrost.wire.framer import Framer
+from bifrost.wire.message import Message
+from bifrost.wire.programs import compile_layout
+from bifrost.wire.schema import request_schema, response_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+Buffer = bytes | memoryview
+
+ANSWER_TIMEOUT_S = 60.0
+"""How long a broker's answer may take: Kafka's default of `default.api.timeout.ms`, after which a client gives up."""
+
+REBALANCE_TIMEOUT_S = 1800.0
+"""The same for what a broker answers when all members of a group have come: Kafka's default of
+`group.max.session.timeout.ms`, beyond which no group waits."""
+
+_SLOW = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+
+
+class Turn:
+    """A request whose answer has its place among those of the connection."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        """Begin without an answer."""
+        self.answer: Buffer | None = None
+
+
+class Request(NamedTuple):
+    """A request as the session sends it to the broker."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    body: int
+    """Where the body begins, from the frame's beginning."""
+    segments: list[Buffer]
+
+    @property
+    def whole(self) -> bytes:
+        """The frame in one piece, with its length."""
+        return b"".join(self.segments)
+
+    @property
+    def response_head(self) -> bytes:
+        """The header of its answer."""
+        schema = response_schema(self.api_key)
+        is_flexible = schema.response_header_version(self.api_version) >= 1
+        return headers.response_header(self.correlation_id, is_flexible)
+
+    def decoded(self) -> Message:
+        """Return the request as a message."""
+        layout = compile_layout(request_schema(self.api_key).name, self.api_version)
+        message = decode(layout, self.whole, self.body)
+        assert isinstance(message, Message)
+        return message
+
+    def encoded(self, message: Message) -> list[Buffer]:
+        """Return the frame of a changed request under the same header."""
+        layout = compile_layout(request_schema(self.api_key).name, self.api_version)
+        return [encode(layout, message, self.whole[4 : self.body])]
+
+    def read(self, frame: Buffer) -> Message:
+        """Return a broker's answer as a message.
+
+        Raises:
+            WireError: it cannot be read.
+        """
+        schema = response_schema(self.api_key)
+        is_flexible = schema.response_header_version(self.api_version) >= 1
+        start, _ = headers.response_body_offset(frame, is_flexible)
+        message = decode(compile_layout(schema.name, self.api_version), frame, start)
+        assert isinstance(message, Message)
+        return message
+
+    def answered_by(self, message: Message) -> bytes:
+        """Return the frame of an answer, without its length."""
+        layout = compile_layout(response_schema(self.api_key).name, self.api_version)
+        return encode(layout, message, self.response_head)[4:]
+
+    @property
+    def timeout_s(self) -> float:
+        """How long a broker may take to answer."""
+        return REBALANCE_TIMEOUT_S if self.api_key in _SLOW else ANSWER_TIMEOUT_S
+
+
+class Router:
+    """The broker side of one client's connection at a listener with a single address."""
+
+    is_login_due = False
+    """Each link renews its login by itself."""
+
+    def __init__(
+        self,
+        client: RoutedClient,
+        gateway: RouteContext,
+        rooms: Rooms,
+        cluster: Cluster,
+        login: "Callable[[], Login | None]",
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            client: gets the answers.
+            gateway: its gateway.
+            rooms: where the bytes of answers are counted.
+            cluster: the physical cluster of the client's tenant.
+            login: returns the account with which the gateway logs in for this client.
+        """
+        from bifrost.gateway.routing.dispatch import Dispatch
+
+        self._client, self.gateway, self.cluster, self.login = client, gateway, cluster, login
+        self.rooms = rooms
+        self.loop = asyncio.get_running_loop()
+        self.transport: RouteTransport | None = RouteTransport(self.receive, self._read, self._close)
+        self.framer = Framer(1024)
+        """Of nothing: each link has its own."""
+        self.is_read = True
+        """Whether the client takes answers."""
+        self._turns: deque[Turn] = deque()
+        self._held: deque[Request] = deque()
+        self._links: dict[tuple[int, bool], BrokerLink] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._is_delivering = self._is_updating = self._is_closed = False
+        self._home = -1
+        self._dispatch = Dispatch(self)
+
+    @property
+    def tenant(self) -> str | None:
+        """The client's tenant."""
+        return self._client.tenant
+
+    @property
+    def is_write_paused(self) -> bool:
+        """Whether the client may not be read: a broker does not take what no answer bounds."""
+        return any(link.is_stuck for link in self._links.values())
+
+    @property
+    def home(self) -> int:
+        """The broker that gets what any broker can answer: the same one as long as it is there."""
+        known = self.cluster.node_ids
+        if self._home not in known:
+            self._home = random.choice(tuple(known)) if known else self._home
+        return self._home
+
+    def another(self, tried: set[int]) -> int | None:
+        """Return a broker that was not tried yet; None: there is none."""
+        left = self.cluster.node_ids - tried
+        return random.choice(tuple(left)) if left else None
+
+    # -- from the session
+
+    def receive(self, segments: list[Buffer]) -> None:
+        """Route whole frames of requests."""
+        try:
+            for frame in cut_frames(segments):
+                request = _read(frame)
+                if self._held or not self._dispatch.begin(request, is_last=False):
+                    self._held.append(request)
+            if self._held and self._task is None:
+                self._task = self.loop.create_task(self._look_up())
+        except Exception as error:
+            self.fail(error)
+
+    async def _look_up(self) -> None:
+        """Learn what the first held request needs, until none is held."""
+        try:
+            while self._held:
+                request = self._held[0]
+                # What is not known then goes to any broker, which has the error for it.
+                with suppress(BrokerError):
+                    await self._dispatch.look_up(request)
+                is_last = True
+                while self._held and self._dispatch.begin(self._held[0], is_last=is_last):
+                    self._held.popleft()
+                    is_last = False
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self._task = None
+            if self._is_closed:
+                self._finish_links()
+
+    # -- to the brokers
+
+    def link(self, node_id: int, *, polls: bool = False) -> BrokerLink:
+        """Return the link to a broker; `polls`: the one for long polls, behind which nothing else waits."""
+        key = node_id, polls
+        link = self._links.get(key)
+        if link is None:
+            link = self._links[key] = BrokerLink(self, node_id, lambda: self._drop(key))
+            link.update_reading()
+        return link
+
+    def send(self, node_id: int, request: Request, answered: Answered | None) -> None:
+        """Send a request as it is to a broker."""
+        self.link(node_id).send(request.segments, answered, request.timeout_s)
+
+    def _drop(self, key: tuple[int, bool]) -> None:
+        self._links.pop(key, None)
+
+    def lost(self, node_id: int, *, has_dropped: bool) -> None:
+        """Take note that a broker is not reached: what it led and coordinated is asked for again."""
+        self.cluster.routes.forget_node(node_id)
+        if node_id == self._home:
+            self._home = self.another({node_id}) or self._home
+        if has_dropped:
+            # Of a request without an answer a client learns only thus that it was lost.
+            self.end(f"broker {node_id} was lost, with requests that it does not answer")
+
+    # -- to the session
+
+    def turn(self) -> Turn:
+        """Return the place of the next answer."""
+        turn = Turn()
+        if not self._is_closed:
+            self._turns.append(turn)
+        return turn
+
+    def answer(self, turn: Turn, frame: Buffer) -> None:
+        """Give an answer, a frame without its length; it leaves when those before it have."""
+        turn.answer = frame
+        if self._is_delivering or self._is_closed:
+            return
+        self._is_delivering = True
+        try:
+            while self._turns and self._turns[0].answer is not None:
+                ready: list[Buffer] = []
+                while self._turns and (found := self._turns[0].answer) is not None:
+                    self._turns.popleft()
+                    ready.append(found)
+                self._client.broker_frames(ready, self.framer)
+        finally:
+            self._is_delivering = False
+
+    def answer_error(self, turn: Turn, request: Request, code: ErrorCode) -> None:
+        """Answer a request with an error for all that it is about."""
+        response = error_response(request.decoded(), request.api_version, code)
+        if response is None:
+            self.end(f"no broker could answer {ApiKey(request.api_key).name}")
+        else:
+            self.answer(turn, request.answered_by(response))
+
+    def end(self, detail: str) -> None:
+        """End the client's connection: a broker that it cannot do without is lost."""
+        if not self._is_closed:
+            self._client.end(CloseReason.BROKER_CLOSED, detail)
+
+    def fail(self, error: Exception) -> None:
+        """End the client's connection for an error in what a broker sent, or of the gateway's own."""
+        if self._is_closed:
+            return
+        if isinstance(error, WireError):
+            self._client.end(CloseReason.BROKER_MISBEHAVED, str(error))
+        else:
+            report("route", error, tenant=self.tenant)
+            self._client.end(CloseReason.INTERNAL_ERROR, type(error).__name__)
+
+    def guarded(self, answered: Answered) -> Answered:
+        """Return the same function; its errors end this client's connection alone."""
+
+        def call(frame: Buffer | None, may_be_done: bool) -> None:
+            if self._is_closed:
+                return
+            try:
+                answered(frame, may_be_done)
+            except Exception as error:
+                self.fail(error)
+
+        return call
+
+    def update(self) -> None:
+        """Let the client's connection decide anew which side is read."""
+        if not self._is_updating and not self._is_closed:
+            self._is_updating = True
+            try:
+                self._client.update_reading()
+            finally:
+                self._is_updating = False
+
+    def _read(self, wanted: bool) -> None:
+        self.is_read = wanted
+        for link in tuple(self._links.values()):
+            link.update_reading()
+
+    def start(self, awaitable: "Awaitable[None]") -> None:
+        """Do something beside the requests; its errors are logged."""
+
+        async def run() -> None:
+            try:
+                await awaitable
+            except BrokerError:
+                pass
+            except Exception as error:
+                report("route", error, tenant=self.tenant)
+
+        self._side_task = self.loop.create_task(run())
+
+    def _close(self) -> None:
+        """End: what the client has produced still goes to the brokers, as bytes do that a socket has taken."""
+        self._is_closed, self.transport, self.is_read = True, None, True
+        self._dispatch.close()
+        self._turns.clear()
+        self._held = deque(one for one in self._held if one.api_key == ApiKey.PRODUCE)
+        if self._task is None:
+            self._finish_links()
+
+    def _finish_links(self) -> None:
+        self._held.clear()
+        for link in tuple(self._links.values()):
+            link.finish()
+        self._links.clear()
+
+
+def _read(segments: list[Buffer]) -> Request:
+    first = segments[0]
+    header = headers.read_request_header(memoryview(first)[4:]) if len(first) >= 14 else None
+    if header is None or len(first) < 16 + max(header.client_id_length, 0):
+        segments = [b"".join(segments)]
+        first = segments[0]
+        header = headers.read_request_header(memoryview(first)[4:])
+    if route_kind(header.api_key) in (None, RouteKind.OWN):
+        raise AssertionError(f"API {header.api_key} is not routed, and was sent on")
+    is_flexible = request_schema(header.api_key).request_header_version(header.api_version) >= 2
+    offset, head = headers.request_body_offset(memoryview(first)[4:], header.client_id_length, is_flexible)
+    assert head is None, "the session removes tagged fields from headers"
+    return Request(header.api_key, header.api_version, header.correlation_id, 4 + offset, segments)

@@ -1,0 +1,96 @@
+"""Requests by partition, but for Fetch: each leader gets its part at once, and the last answer completes them.
+
+A part whose broker is not reached, or does not answer in time, has Kafka's retriable error for its partitions, and the
+others have what their brokers said.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bifrost.routes.shapes import shapes_of
+from bifrost.routes.split import Split
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.program import Peek, peek
+from bifrost.wire.programs import compile_peek
+
+if TYPE_CHECKING:
+    from bifrost.gateway.routing.router import Request, Router, Turn
+
+Buffer = bytes | memoryview
+
+LATE_S = 5.0
+"""How much later than a Produce asks for its answer may come: the broker itself gives up at the request's timeout, and
+tells so."""
+
+MAX_PRODUCE_TIMEOUT_S = 600.0
+"""Bounds the timeout that a request can ask for."""
+
+
+def split_of(router: "Router", request: "Request", *, is_last: bool) -> Split | None:
+    """Take a request apart; None: a leader is unknown, and may be looked up.
+
+    Raises:
+        MalformedFrame: the request does not parse.
+    """
+    shapes = shapes_of(ApiKey(request.api_key), request.api_version)
+    split = Split(shapes.request, shapes.template, request.segments, request.body)
+    unknown = router.cluster.routes.unknown(split, shapes, router.home)
+    return split if is_last or not unknown else None
+
+
+class SplitRequest:
+    """One such request under way."""
+
+    __slots__ = ("_left", "_request", "_router", "_split", "_start", "_turn")
+
+    def __init__(self, router: "Router", request: "Request", split: Split) -> None:
+        """Take a request that was taken apart."""
+        self._router, self._request, self._split = router, request, split
+        self._turn: Turn | None = None
+        self._left, self._start = 0, len(request.response_head)
+
+    def send(self) -> None:
+        """Send its parts."""
+        router, request, nodes = self._router, self._request, self._split.nodes() or [self._router.home]
+        timeout_s, is_answered = request.timeout_s, True
+        if request.api_key == ApiKey.PRODUCE:
+            acks, timeout_ms = peek(_produce_fields(request.api_version), self._split.before, 0)
+            is_answered = acks != 0
+            timeout_s = min(max(timeout_ms / 1000, 0.0), MAX_PRODUCE_TIMEOUT_S) + LATE_S
+        if is_answered:
+            self._turn, self._left = router.turn(), len(nodes)
+        for node_id in nodes:
+            part = self._split.part(node_id)
+            link = router.link(node_id)
+            if not is_answered:
+                link.send(part, None, timeout_s)
+                continue
+
+            def answered(frame: Buffer | None, may_be_done: bool, node_id: int = node_id) -> None:
+                self._note(node_id, frame, may_be_done=may_be_done)
+
+            link.send(part, router.guarded(answered), timeout_s)
+
+    def _note(self, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
+        split, router = self._split, self._router
+        if frame is not None:
+            split.take(node_id, frame, self._start)
+        elif may_be_done and self._request.api_key == ApiKey.PRODUCE:
+            # The records may be stored: only a client with idempotence may be sure that they are there once.
+            split.fail(node_id, ErrorCode.REQUEST_TIMED_OUT)
+        else:
+            split.fail(node_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._left -= 1
+        if self._left:
+            return
+        if split.has_error:
+            shapes = shapes_of(ApiKey(self._request.api_key), self._request.api_version)
+            router.cluster.routes.forget_leaders(split.stale(), by_id=shapes.is_by_id)
+        assert self._turn is not None
+        router.answer(self._turn, split.merged(self._request.response_head))
+
+
+@cache
+def _produce_fields(version: int) -> Peek:
+    return compile_peek("ProduceRequest", version, ("Acks", "TimeoutMs"))

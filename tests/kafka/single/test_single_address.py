@@ -1,0 +1,245 @@
+"""A cluster of three brokers behind one address: what its clients produce, consume and commit is all there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from kafka import KafkaConsumer, KafkaProducer
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_process import GatewayProcess
+
+WAIT_S = 40.0
+PARTITIONS = 9
+"""Three for each broker."""
+
+
+@pytest.fixture(scope="module")
+def gateway(
+    kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    directory = tmp_path_factory.mktemp("single")
+    with GatewayProcess(directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True) as process:
+        yield process
+
+
+@pytest.fixture
+def endpoint(gateway: GatewayProcess) -> Endpoint:
+    return gateway.endpoint("initech")
+
+
+@pytest.fixture
+def admin(endpoint: Endpoint) -> AdminClient:
+    return AdminClient(endpoint.for_confluent)
+
+
+_made = 0
+
+
+@pytest.fixture
+def topic(admin: AdminClient) -> str:
+    global _made
+    _made += 1
+    name = f"single-{_made}"
+    for future in admin.create_topics([NewTopic(name, PARTITIONS, 3)]).values():
+        future.result(WAIT_S)
+    deadline = time.monotonic() + WAIT_S
+    while len(admin.list_topics(name, timeout=WAIT_S).topics[name].partitions) < PARTITIONS:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return name
+
+
+def produce(endpoint: Endpoint, topic: str, count: int, **options: Any) -> None:
+    """Produce numbered records to all partitions, and check that each was acknowledged."""
+    failed: list[Any] = []
+    producer = Producer(endpoint.for_confluent | {name.replace("_", "."): v for name, v in options.items()})
+    for number in range(count):
+        producer.produce(
+            topic,
+            b"%d" % number,
+            partition=number % PARTITIONS,
+            on_delivery=lambda error, _message: failed.append(error) if error else None,
+        )
+    assert producer.flush(WAIT_S) == 0
+    assert failed == []
+
+
+def consume(endpoint: Endpoint, topic: str, count: int, group: str = "g", **options: Any) -> list[Any]:
+    """Return the values of so many records in the order in which they come."""
+    own = {"group.id": group, "auto.offset.reset": "earliest"}
+    consumer = Consumer(endpoint.for_confluent | own | {n.replace("_", "."): v for n, v in options.items()})
+    consumer.subscribe([topic])
+    found: list[Any] = []
+    deadline = time.monotonic() + WAIT_S
+    while len(found) < count:
+        assert time.monotonic() < deadline, len(found)
+        message = consumer.poll(0.5)
+        if message is not None:
+            assert message.error() is None, message.error()
+            found.append(message)
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return found
+
+
+def in_order(messages: list[Any], count: int) -> None:
+    """Check that each record is there once, in order by partition."""
+    assert sorted(int(one.value()) for one in messages) == list(range(count))
+    for partition in range(PARTITIONS):
+        own = [int(one.value()) for one in messages if one.partition() == partition]
+        assert own == sorted(own)
+
+
+def test_clients_see_one_broker_that_leads_everything(
+    gateway: GatewayProcess, admin: AdminClient, topic: str
+) -> None:
+    metadata = admin.list_topics(topic, timeout=WAIT_S)
+
+    assert [(one.id, one.host, one.port) for one in metadata.brokers.values()] == [
+        (1, "127.0.0.1", gateway.bootstrap_port)
+    ]
+    assert metadata.controller_id == 1
+    partitions = metadata.topics[topic].partitions.values()
+    assert {(one.leader, tuple(one.replicas), tuple(one.isrs)) for one in partitions} == {(1, (1,), (1,))}
+
+
+@pytest.mark.parametrize("acks", ["all", "1"])
+def test_librdkafka_produces_to_all_partitions_and_a_group_reads_them(
+    endpoint: Endpoint, topic: str, acks: str
+) -> None:
+    produce(endpoint, topic, 5000, acks=acks)
+
+    in_order(consume(endpoint, topic, 5000, group=f"g-{topic}"), 5000)
+
+
+def test_idempotent_producer(endpoint: Endpoint, topic: str) -> None:
+    produce(endpoint, topic, 5000, enable_idempotence=True)
+
+    in_order(consume(endpoint, topic, 5000, group=f"g-{topic}"), 5000)
+
+
+def test_records_without_acknowledgement_arrive(endpoint: Endpoint, topic: str) -> None:
+    produce(endpoint, topic, 900, acks=0)
+
+    in_order(consume(endpoint, topic, 900, group=f"g-{topic}"), 900)
+
+
+def test_kafka_python_produces_and_consumes(endpoint: Endpoint, topic: str) -> None:
+    producer = KafkaProducer(**endpoint.for_python, acks="all")
+    for number in range(900):
+        producer.send(topic, b"%d" % number, partition=number % PARTITIONS)
+    producer.flush(WAIT_S)
+    producer.close()
+    consumer = KafkaConsumer(
+        topic,
+        **endpoint.for_python,
+        group_id=f"p-{topic}",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=WAIT_S * 1000,
+    )
+    found = sorted(int(next(consumer).value) for _ in range(900))
+    consumer.close()
+
+    assert found == list(range(900))
+
+
+def test_a_record_does_not_wait_for_the_long_polls_of_idle_brokers(endpoint: Endpoint, topic: str) -> None:
+    waits = {"fetch.wait.max.ms": 5000, "group.id": f"w-{topic}", "auto.offset.reset": "latest"}
+    consumer = Consumer(endpoint.for_confluent | waits)
+    consumer.assign([TopicPartition(topic, one, 0) for one in range(PARTITIONS)])
+    assert consumer.poll(1.0) is None
+    producer = Producer(endpoint.for_confluent)
+    took = []
+
+    for number in range(20):
+        began = time.monotonic()
+        producer.produce(topic, b"%d" % number, partition=number % 4)
+        producer.flush(WAIT_S)
+        message = consumer.poll(WAIT_S)
+        took.append(time.monotonic() - began)
+        assert message.value() == b"%d" % number
+        time.sleep(0.1)
+    consumer.close()
+
+    assert sorted(took)[10] < 0.5
+    assert max(took) < 4.0
+
+
+def test_transactions_with_offsets(endpoint: Endpoint, topic: str, admin: AdminClient) -> None:
+    group = f"t-{topic}"
+    produce(endpoint, topic, 90)
+    consumer = Consumer(
+        endpoint.for_confluent
+        | {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    )
+    consumer.subscribe([topic])
+    taken = []
+    deadline = time.monotonic() + WAIT_S
+    while len(taken) < 90:
+        assert time.monotonic() < deadline
+        message = consumer.poll(1.0)
+        if message is not None:
+            assert message.error() is None
+            taken.append(message)
+    producer = Producer(endpoint.for_confluent | {"transactional.id": f"x-{topic}"})
+    producer.init_transactions(WAIT_S)
+    for is_committed in (False, True):
+        producer.begin_transaction()
+        for message in taken:
+            producer.produce(topic, b"copy " + message.value(), partition=message.partition())
+        producer.send_offsets_to_transaction(
+            consumer.position(consumer.assignment()), consumer.consumer_group_metadata(), WAIT_S
+        )
+        assert producer.flush(WAIT_S) == 0
+        if is_committed:
+            producer.commit_transaction(WAIT_S)
+        else:
+            producer.abort_transaction(WAIT_S)
+    consumer.close()
+
+    found = consume(endpoint, topic, 180, group=f"r-{topic}", isolation_level="read_committed")
+    assert sorted(one.value() for one in found) == sorted(
+        [b"%d" % number for number in range(90)] + [b"copy %d" % number for number in range(90)]
+    )
+    futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+    offsets = futures[group].result(WAIT_S).topic_partitions
+    assert {(one.partition, one.offset) for one in offsets} == {(one, 10) for one in range(PARTITIONS)}
+
+
+def test_administration_of_groups_topics_and_configs(
+    endpoint: Endpoint, topic: str, admin: AdminClient
+) -> None:
+    groups = [f"a{number}-{topic}" for number in range(6)]
+    produce(endpoint, topic, 90)
+    for group in groups:
+        consume(endpoint, topic, 90, group=group)
+
+    listed = {one.group_id for one in admin.list_consumer_groups().result(WAIT_S).valid}
+    assert set(groups) <= listed
+    described = admin.describe_consumer_groups(groups)
+    assert {name: one.result(WAIT_S).group_id for name, one in described.items()} == {n: n for n in groups}
+    ends = admin.list_offsets({TopicPartition(topic, one): OffsetSpec.latest() for one in range(PARTITIONS)})
+    assert {one.result(WAIT_S).offset for one in ends.values()} == {10}
+    deleted = admin.delete_records([TopicPartition(topic, one, 4) for one in range(PARTITIONS)])
+    assert {one.result(WAIT_S).low_watermark for one in deleted.values()} == {4}
+    for future in admin.delete_consumer_groups(groups[:3]).values():
+        future.result(WAIT_S)
+    assert not set(groups[:3]) & {one.group_id for one in admin.list_consumer_groups().result(WAIT_S).valid}
+    broker = ConfigResource(ConfigResource.Type.BROKER, "1")
+    assert "message.max.bytes" in admin.describe_configs([broker])[broker].result(WAIT_S)
+
+
+def test_an_unknown_topic_has_the_broker_s_own_error(endpoint: Endpoint) -> None:
+    consumer = Consumer(endpoint.for_confluent | {"group.id": "u"})
+    with pytest.raises(KafkaException) as failure:
+        consumer.get_watermark_offsets(TopicPartition("there-is-none", 0), WAIT_S)
+    consumer.close()
+
+    assert "UNKNOWN" in str(failure.value)
