@@ -18,7 +18,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
-from cpython.ref cimport _Py_REFCNT
+from cpython.ref cimport Py_DECREF, Py_INCREF, _Py_REFCNT
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memmove
 
@@ -153,7 +153,7 @@ def release_spares():
     cdef Py_ssize_t released = 0, unused = unused_block_bytes, capacity
     while spare_block_count and released + spare_blocks[0].capacity <= unused:
         capacity = spare_blocks[0].capacity
-        unmap(drop_spare(0), capacity)
+        unmap(drop_spare(0), capacity, None, 0, False)
         released += capacity
     while unused_chunks:
         unused_chunks -= 1
@@ -169,7 +169,14 @@ def trim():
     """Give back to the system what malloc keeps."""
     trim_heap()
 
-cdef Spare leaving[LEAVING]
+cdef struct Leaving:
+    uint8_t* data
+    Py_ssize_t capacity
+    PyObject* room           # owned; NULL: none is given back with it
+    Py_ssize_t size          # bytes of that room
+    bint is_answer
+
+cdef Leaving leaving[LEAVING]
 cdef int leaving_count = 0
 cdef object on_leaving = None
 
@@ -186,22 +193,34 @@ def call_when_leaving(callback):
 def unmap_part():
     """Give back a part of the blocks that leave; return whether there are more."""
     global leaving_count
-    cdef Spare* last
+    cdef Leaving* last
+    cdef Leaving gone
     cdef Py_ssize_t size
     if leaving_count:
         last = &leaving[leaving_count - 1]
         size = min(<Py_ssize_t>PART, last.capacity)
         last.capacity -= size
         munmap(last.data + last.capacity, size)
-        leaving_count -= last.capacity == 0
+        if last.capacity == 0:
+            leaving_count -= 1
+            gone = last[0]
+            if gone.room != NULL:
+                (<MemoryLimit>gone.room).give_back(gone.size, gone.is_answer)
+                Py_DECREF(<object>gone.room)
     return leaving_count > 0
 
-cdef int unmap(uint8_t* data, Py_ssize_t capacity) except -1:
+cdef int unmap(uint8_t* data, Py_ssize_t capacity, MemoryLimit room, Py_ssize_t size, bint is_answer) except -1:
+    """Give back a block; then, and not before, the room that it had, or other frames would be held beside it."""
     global leaving_count
     if capacity <= PART or on_leaving is None or leaving_count == LEAVING:
         munmap(data, capacity)
+        if room is not None:
+            room.give_back(size, is_answer)
         return 0
-    leaving[leaving_count] = Spare(data, capacity)
+    leaving[leaving_count] = Leaving(data, capacity, NULL, size, is_answer)
+    if room is not None:
+        Py_INCREF(room)
+        leaving[leaving_count].room = <PyObject*>room
     leaving_count += 1
     if leaving_count == 1:
         on_leaving()
@@ -238,23 +257,23 @@ cdef class Block:
 
     def __dealloc__(self):
         global spare_block_count, spare_block_bytes
+        cdef MemoryLimit room = self.room
         cdef Py_ssize_t oldest
-        if self.room is not None:
-            self.room.give_back(self.size, self.is_answer)
-        if self.data == NULL:
+        if self.data != NULL and self.capacity > SPARE_BLOCK_BYTES:
+            unmap(self.data, self.capacity, room, self.size, self.is_answer)
             return
-        if self.capacity <= DIRECT:
+        if self.data != NULL and self.capacity <= DIRECT:
             PyMem_RawFree(self.data)
-            return
-        if self.capacity > SPARE_BLOCK_BYTES:
-            unmap(self.data, self.capacity)
-            return
-        while spare_block_count == SPARE_BLOCKS or spare_block_bytes + self.capacity > SPARE_BLOCK_BYTES:
-            oldest = spare_blocks[0].capacity
-            unmap(drop_spare(0), oldest)
-        spare_blocks[spare_block_count] = Spare(self.data, self.capacity)
-        spare_block_count += 1
-        spare_block_bytes += self.capacity
+        elif self.data != NULL:
+            while spare_block_count == SPARE_BLOCKS or spare_block_bytes + self.capacity > SPARE_BLOCK_BYTES:
+                oldest = spare_blocks[0].capacity
+                unmap(drop_spare(0), oldest, room, self.size, self.is_answer)
+                room = None
+            spare_blocks[spare_block_count] = Spare(self.data, self.capacity)
+            spare_block_count += 1
+            spare_block_bytes += self.capacity
+        if room is not None:
+            room.give_back(self.size, self.is_answer)
 
 
 cdef PyObject* idle = NULL    # the framer that last took a chunk and received nothing into it; not owned

@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.forwarding.room import Room
 from bifrost.wire.codec import encode, encode_in_room_of
-from bifrost.wire.framer import Framer
+from bifrost.wire.framer import Framer, call_when_leaving, release_spares, unmap_part
 from bifrost.wire.messages import FetchResponse
 from bifrost.wire.programs import compile_layout
 
@@ -77,3 +77,45 @@ def test_a_frame_without_a_room_has_none_to_hand_on() -> None:
         assert encode_in_room_of(layout, answer_with(b"2" * 50_000), head, one) == encode(
             layout, answer_with(b"2" * 50_000), head
         )
+
+
+def test_room_is_given_back_when_all_of_the_memory_has_gone() -> None:
+    size = 30 << 20
+    room, framer, called = Room(), Framer(40 << 20), list[bool]()
+    framer.enter(room, is_answer=True)
+    call_when_leaving(lambda: called.append(True))
+    try:
+        frames = received(framer, size.to_bytes(4, "big") + bytes(size))
+        assert room.used == size
+        frames.clear()
+
+        used = []
+        while unmap_part():
+            used.append(room.used)
+        assert called == [True]
+        assert used == [size] * 7
+        assert (room.used, room.blocks, room.answers) == (0, 0, 0)
+    finally:
+        call_when_leaving(None)
+
+
+def test_room_is_given_back_when_memory_leaves_for_a_kept_block() -> None:
+    size = 6 << 20
+    room = Room()
+    framers = [Framer(10 << 20) for _ in range(2)]
+    call_when_leaving(lambda: None)
+    try:
+        frames = []
+        for framer in framers:
+            framer.enter(room)
+            frames.append(received(framer, size.to_bytes(4, "big") + bytes(size)))
+        release_spares()
+        assert room.used == 2 * size
+
+        frames.clear()  # One block is kept for the next frame, and the other one leaves.
+        while unmap_part():
+            pass
+        assert room.used == 0
+    finally:
+        call_when_leaving(None)
+        release_spares()
