@@ -179,7 +179,8 @@ def alter_cluster(client: RawClient, _name: str) -> int:
 
 
 def describe_the_cluster(client: RawClient, _name: str) -> int:
-    return int(client.request(DescribeLogDirsRequest(topics=None), 3).error_code)
+    one = DescribeLogDirsRequest.DescribableLogDirTopic(topic="orders", partitions=[0])
+    return int(client.request(DescribeLogDirsRequest(topics=[one]), 3).error_code)
 
 
 def write_idempotently(client: RawClient, _name: str) -> int:

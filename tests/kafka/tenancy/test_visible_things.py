@@ -27,7 +27,7 @@ from support.clients.raw_client import RawClient
 from support.clients.raw_operations import produce, records_of
 from support.gateways.gateway_fixtures import Connect, FreshTopic, StartGateway, UniqueName
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
-from support.physical_names import MARK
+from support.physical_names import MARK, physical_name
 
 ACMES = {"orders", "billing", "events", "audit.log"}
 
@@ -54,13 +54,15 @@ def others(fresh_topic: FreshTopic) -> None:
 
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_of_all_topics_is_the_tenants_own(
-    version: int, connect: Connect, orders: None, others: None
+    version: int, connect: Connect, direct: RawClient, orders: None, others: None
 ) -> None:
     seen_by_acme, seen_by_globex = (_all_topics(connect(tenant), version) for tenant in ("acme", "globex"))
+    on_brokers = _all_topics(direct, version)
 
     assert {"orders"} <= seen_by_acme.keys() <= ACMES
     assert {"orders", "users"} <= seen_by_globex.keys()
-    assert not any(name.startswith("__") for name in seen_by_globex)
+    # Other tests may have left globex topics of its own with odd names, such as `__vt_acme_orders`.
+    assert {physical_name("globex", name) for name in seen_by_globex} <= on_brokers.keys()
     if version >= 10:
         assert seen_by_acme["orders"] != seen_by_globex["orders"]
 
