@@ -146,6 +146,7 @@ KINDS = {
     "tuple[BrokerAddress, ...]": "list of `host:port`",
     "tuple[CodecName, ...] | None": "list of texts",
     "tuple[HeaderKey, ...]": "list of texts",
+    "tuple[JsonPath, ...]": "list of texts",
     "tuple[KeyId, ...]": "list of texts",
     "tuple[LocalRule, ...]": "list of texts",
     "tuple[Mechanism, ...] | None": "list of texts",

@@ -303,7 +303,20 @@ SECTIONS: Mapping[str, list[Schema]] = {
         _filter("EnvelopeEncryption", "kms_provider", "key_id"),
         _if(
             _has("name", "EnvelopeEncryption"),
-            {"properties": {"config": _if(_needs("sealing_key_file"), _has("mode", "values"))}},
+            {
+                "properties": {
+                    "config": {
+                        "allOf": [
+                            _if(_needs("sealing_key_file"), _has("mode", "values")),
+                            _if(
+                                _has("mode", "fields"),
+                                {"properties": {"sealed_fields": {"minItems": 1}}} | _needs("sealed_fields"),
+                                {"properties": {"sealed_fields": {"maxItems": 0}}},
+                            ),
+                        ]
+                    }
+                }
+            },
         ),
         _for("PythonTransform", "produce", {"properties": {"config": _needs("quarantine_topic")}}),
         _for("ProducePolicy", "produce"),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictStr
 
+from bifrost.config.records.masking_config import MAX_FIELDS, JsonPath
 from bifrost.config.section import Section
 from bifrost.config.values import Count, HttpUrl, Text
 
@@ -35,6 +36,7 @@ class SealMode(StrEnum):
 
     BATCHES = "batches"
     VALUES = "values"
+    FIELDS = "fields"
 
 
 class MissingKey(StrEnum):
@@ -119,7 +121,14 @@ class EnvelopeEncryptionConfig(Section):
 
     mode: SealMode = SealMode.BATCHES
     """Of `EnvelopeEncryption`: `batches` seals the records of a batch together, with their keys and headers; `values`
-    seals each value by itself, for compacted topics. Default `batches`."""
+    seals each value by itself, for compacted topics; `fields` seals `sealed_fields` of JSON values. Default
+    `batches`."""
+
+    sealed_fields: tuple[JsonPath, ...] = Field(
+        default=(), max_length=MAX_FIELDS, examples=["[customer.email, 'cards[*].number']"]
+    )
+    """Of `EnvelopeEncryption` with `mode: fields`: paths of the fields, as with `Masking`: names with dots between; `*`
+    stands for any name; `[*]` at the end seals the elements of an array one by one. Required there. Default: none."""
 
     sealing_key_file: Text | None = Field(default=None, examples=["secrets/payments.sealing"])
     """Of `EnvelopeEncryption` with `mode: values`: file of the wrapped key, made by `bifrost sealing-key create`, by
@@ -183,6 +192,8 @@ def check_encryption(config: EnvelopeEncryptionConfig) -> None:
         raise ValueError("kms_provider: KeyFile needs config.key_file")
     if config.sealing_key_file is not None and config.mode is not SealMode.VALUES:
         raise ValueError("sealing_key_file is for mode: values; with mode: batches keys are sealed as well")
+    if bool(config.sealed_fields) != (config.mode is SealMode.FIELDS):
+        raise ValueError("mode: fields needs sealed_fields, and no other mode has them")
     package = "boto3" if provider is KmsProvider.AWS_KMS else "cryptography"
     for one in {"cryptography", package}:
         if find_spec(one) is None:

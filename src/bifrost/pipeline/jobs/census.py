@@ -20,7 +20,7 @@ from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
 from bifrost.pipeline.stored.in_use import KEK, PLACE, keks_in_use, totals_of_keks, with_shown_times
 from bifrost.pipeline.stored.scan_options import ScanOptions
-from bifrost.pipeline.stored.sealing_facts import PLAIN, SEALED_BATCH, SEALED_VALUES, UNREADABLE
+from bifrost.pipeline.stored.sealing_facts import PLAIN, SEALED, UNREADABLE
 from bifrost.pipeline.stored.stored_topics import choose_topics, plan_ranges, sealing_facts
 from bifrost.pipeline.stored.topic_client import TopicClient
 
@@ -86,7 +86,7 @@ def _by_kind(used: DataFrame) -> DataFrame:
 
 def _page(used: DataFrame, needed: Sequence[Row], kinds: dict[str, Row], topics: Sequence[str]) -> str:
     grouped = (
-        used.where(F.col("kind").isin(SEALED_BATCH, SEALED_VALUES))
+        used.where(F.col("kind").isin(*SEALED))
         .groupBy("topic", *KEK)
         .agg(
             F.count_distinct("partition").alias("partitions"),

@@ -11,8 +11,7 @@ from bifrost.pipeline.stored.sealing_facts import (
     EMPTY,
     MARKER,
     PLAIN,
-    SEALED_BATCH,
-    SEALED_VALUES,
+    SEALED,
     UNREADABLE,
 )
 
@@ -43,7 +42,7 @@ def keks_in_use(facts: DataFrame) -> DataFrame:
 
 def totals_of_keks(used: DataFrame) -> DataFrame:
     """Return for each version of a KEK what cannot be read any more without it."""
-    sealed = used.where(F.col("kind").isin(SEALED_BATCH, SEALED_VALUES))
+    sealed = used.where(F.col("kind").isin(*SEALED))
     return sealed.groupBy(*KEK).agg(
         F.count_distinct("topic").alias("topics"),
         F.sum("batches").alias("batches"),

@@ -4,6 +4,7 @@ from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import UnknownEnvelope
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed
+from bifrost.encryption.sealed_fields import MARK
 from bifrost.encryption.sealed_values import read_sealed_values
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.records.codec.client_batch import ClientBatch, as_batch, read_columns
@@ -12,6 +13,11 @@ from bifrost.records.codec.memory import MemoryBudget
 
 SEALED_KEY = b"BFST\x01\x03"
 """How a key begins that is sealed, which is for its topic alone."""
+
+
+def has_sealed_fields(columns: Columns) -> bool:
+    """Whether fields of values are sealed, which are for their topic alone."""
+    return any(MARK in (value or b"") for value in columns.values)
 
 
 class Opener:
@@ -39,6 +45,8 @@ class Opener:
         if any((key or b"").startswith(SEALED_KEY) for key in columns.keys):
             raise UnknownEnvelope("keys of records are sealed, which no job opens")
         if not values.dek_headers:
+            if has_sealed_fields(columns):
+                raise UnknownEnvelope("fields of values are sealed, which no job opens")
             return batch, columns
         deks = {header: self._keys.reading(self._context, header) for header in values.dek_headers}
         return batch, values.open(self._place.binding, deks, budget, accepts_plaintext=True)

@@ -17,7 +17,7 @@ from bifrost.encryption.sealed_batch import read_sealed, seal_batch
 from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.stored.job_keks import JobKeys
-from bifrost.pipeline.stored.opening import SEALED_KEY
+from bifrost.pipeline.stored.opening import SEALED_KEY, has_sealed_fields
 from bifrost.pipeline.stored.sealing_facts import MAX_UNPACKED_BYTES
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns, split_batches
 from bifrost.records.codec.columns import Columns
@@ -107,6 +107,8 @@ class Resealer:
             return Content(_placeless(opened), False, 0)
         columns = read_columns(batch, budget)
         values = read_sealed_values(columns)
+        if not values.dek_headers and has_sealed_fields(columns):
+            raise PipelineError(f"{at}: fields of values are sealed; they are sealed for their topic alone")
         if not values.dek_headers and not self._is_by_value:
             if not self._accepts_plaintext:
                 raise PipelineError(f"{at}: the batch is not sealed; see --accept-plaintext")

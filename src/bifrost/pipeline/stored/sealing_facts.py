@@ -9,6 +9,7 @@ import datetime
 from typing import Any, NamedTuple
 
 from bifrost.encryption.sealed_batch import read_sealed
+from bifrost.encryption.sealed_fields import MARK, headers_in
 from bifrost.encryption.sealed_values import read_sealed_values
 from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.pipeline.stored.topic_log import NO_TIMESTAMP, StoredBatch
@@ -17,14 +18,17 @@ from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
 
-SEALED_BATCH, SEALED_VALUES, PLAIN, MARKER, EMPTY, UNREADABLE = (
+SEALED_BATCH, SEALED_VALUES, SEALED_FIELDS, PLAIN, MARKER, EMPTY, UNREADABLE = (
     "sealed batch",
     "sealed values",
+    "sealed fields",
     "plain",
     "marker",
     "empty",
     "unreadable",
 )
+SEALED = (SEALED_BATCH, SEALED_VALUES, SEALED_FIELDS)
+"""Kinds that have a KEK."""
 LATEST_MS = 253_402_300_799_999
 """The end of the year 9999: later times, which clients may send, count as this one."""
 MAX_UNPACKED_BYTES = 512 << 20
@@ -79,10 +83,26 @@ def _facts_of_values(columns: Columns) -> list[Fact]:
     values = read_sealed_values(columns)
     keks = {read_wrapped_dek(header)[:2] for header in values.dek_headers}
     if not keks:
-        return [Fact(PLAIN, records=len(columns), plain_records=values.not_sealed)]
+        return _facts_of_fields(columns) or [
+            Fact(PLAIN, records=len(columns), plain_records=values.not_sealed)
+        ]
     first, *others = sorted(keks)
     found = [Fact(SEALED_VALUES, *first, len(columns), values.not_sealed)]
     return found + [Fact(SEALED_VALUES, *one, len(columns)) for one in others]
+
+
+def _facts_of_fields(columns: Columns) -> list[Fact]:
+    """Return what sealed fields say; a value counts as plain that has none, for nothing says if it has to."""
+    headers: set[bytes] = set()
+    plain = 0
+    for value in columns.values:
+        if value is None:
+            continue
+        found = headers_in(value) if MARK in value else set()
+        plain += not found
+        headers |= found
+    keks = sorted({read_wrapped_dek(header)[:2] for header in headers})
+    return [Fact(SEALED_FIELDS, *one, len(columns), 0 if place else plain) for place, one in enumerate(keks)]
 
 
 class Facts:

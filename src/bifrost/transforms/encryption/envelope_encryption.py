@@ -11,6 +11,7 @@ from bifrost.encryption.kek import Kek
 from bifrost.encryption.sealing_key import read_sealing_key
 from bifrost.transforms.encryption.batch_sealing import BatchSealing
 from bifrost.transforms.encryption.dek_needs import SOURCE
+from bifrost.transforms.encryption.field_sealing import FieldSealing
 from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.encryption.value_sealing import ValueSealing
 from bifrost.transforms.record_transform import Direction
@@ -44,7 +45,7 @@ def kek_of(config: EnvelopeEncryptionConfig) -> Kek:
     return kek
 
 
-def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | ValueSealing:
+def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | ValueSealing | FieldSealing:
     cluster = config.cluster or topic.cluster
     assert cluster, "a broker has answered, so the cluster's ID is known"
     rules = SealRules(
@@ -56,6 +57,8 @@ def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | Value
         plaintext_before_ms=config.plaintext_before_ms,
         sealing_key=None if config.sealing_key is None else read_sealing_key(config.sealing_key),
     )
+    if config.mode is SealMode.FIELDS:
+        return FieldSealing(rules, config.sealed_fields)
     return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
 
 

@@ -36,11 +36,23 @@ class JsonMasker:
             ValueError: too many paths, or names in one.
         """
 
-def mask_values(columns: Columns, masker: JsonMasker, budget: MemoryBudget) -> tuple[Columns, list[int]]:
+def mask_values(
+    columns: Columns,
+    masker: JsonMasker,
+    budget: MemoryBudget,
+    replace: Callable[[int, list[bytes], bytes], bytes | None] | None = None,
+) -> tuple[Columns, list[int]]:
     """Return the records with masked values, the same columns if nothing changes, and which values are no JSON.
 
     A value that is no JSON is null in the new columns; one that was null stays so.
 
+    Args:
+        columns: the records.
+        masker: where the fields are.
+        budget: what new values are taken from.
+        replace: asked in place of the masker's own: for the record, the names that led to the field, and its JSON it
+            returns the JSON in its place, None for the same. It gets scalars where a path should go on as well, and no
+            null. What it raises comes through.
     Raises:
         ValueError: the columns do not fit together.
         TooLarge, NoRoom: the values come to more than the budget has.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Masks fields of JSON values of all records of a batch: one pass over the bytes, a Python object per masked field alone.
+"""Replaces fields of JSON values of all records of a batch: one pass over the bytes, a Python object per such field alone.
 
 A path is a list of names, as in `customer.email`. At each object those paths are active whose names led there; an array
 changes nothing about that. What stands where a path ends is replaced; a scalar where a path should go on is replaced by
@@ -50,6 +50,8 @@ cdef struct Scan:
     const uint8_t* kept     # bytes from here on are not written yet
     int depth
     bint has_escapes        # of the string that was read last
+    Name[NAMES] name        # of each level, as they stand in the value, where a path goes on
+    Py_ssize_t[NAMES] size
 
 cdef class JsonMasker:
     """The paths, and what becomes of the fields there."""
@@ -102,6 +104,8 @@ cdef class Out:
     cdef Memory memory
     cdef Py_ssize_t at
     cdef bint is_changed
+    cdef object replace      # of a place and its field; None: what the masker says
+    cdef Py_ssize_t record
 
     cdef int put(self, const uint8_t* data, Py_ssize_t size) except -1:
         if self.at + size > self.memory.size:
@@ -218,6 +222,8 @@ cdef int read_value(Scan* s, JsonMasker m, Out out, uint32_t active, int level) 
         return 0
     python_step((s.p - begin) // LONG)
     if active and begin[0] != c"n":
+        if out.replace is not None:
+            return replace_placed(s, out, begin, level)
         return put_instead(s, out, begin, <const uint8_t*>b"null", 4)
     return 1
 
@@ -235,7 +241,7 @@ cdef int read_array(Scan* s, JsonMasker m, Out out, uint32_t active, int level, 
         s.depth -= 1
         return 1
     while True:
-        is_fine = read_value(s, m, out, active, level) if masked < 0 else mask_value(s, m, out, masked)
+        is_fine = read_value(s, m, out, active, level) if masked < 0 else mask_value(s, m, out, masked, level)
         if not is_fine:
             return 0
         skip_space(s)
@@ -253,6 +259,7 @@ cdef int read_object(Scan* s, JsonMasker m, Out out, uint32_t active, int level)
     cdef uint32_t found
     cdef int is_fine, ending
     cdef uint8_t after
+    cdef const uint8_t* begin
     s.depth += 1
     if s.depth > DEPTH:
         return 0
@@ -266,14 +273,17 @@ cdef int read_object(Scan* s, JsonMasker m, Out out, uint32_t active, int level)
         skip_space(s)
         if s.p >= s.end or s.p[0] != c'"':
             return 0
+        begin = s.p
         if read_name(s, m, active, level, &found) == 0:
             return 0
+        if found:
+            s.name[level], s.size[level] = begin, s.p - begin
         skip_space(s)
         if s.p >= s.end or s.p[0] != c":":
             return 0
         s.p += 1
         ending = m.ending(found, level + 1)
-        is_fine = read_value(s, m, out, found, level + 1) if ending < 0 else mask_value(s, m, out, ending)
+        is_fine = read_value(s, m, out, found, level + 1) if ending < 0 else mask_value(s, m, out, ending, level + 1)
         if not is_fine:
             return 0
         skip_space(s)
@@ -300,26 +310,43 @@ cdef int read_name(Scan* s, JsonMasker m, uint32_t active, int level, uint32_t* 
         found[0] = m.matching(active, level, begin + 1, s.p - begin - 2)
     return 1
 
-cdef int mask_value(Scan* s, JsonMasker m, Out out, int path) except -1:
+cdef int mask_value(Scan* s, JsonMasker m, Out out, int path, int level) except -1:
     """Pass a value that a path ends at, and put its mask in its place."""
     cdef const uint8_t* begin
     skip_space(s)
     if s.p >= s.end:
         return 0
     if s.p[0] == c"[" and m.of_elements[path]:
-        return read_array(s, m, out, 0, 0, path)
+        return read_array(s, m, out, 0, level, path)
     begin = s.p
     if not read_value(s, m, out, 0, 0):
         return 0
+    if out.replace is not None:
+        return 1 if begin[0] == c"n" else replace_placed(s, out, begin, level)
     python_step(8)  # as long as so many rounds of other loops
-    kind = OTHER
+    new = m.replace(path, kind_of(begin), PyBytes_FromStringAndSize(<const char*>begin, s.p - begin))
+    return put_instead(s, out, begin, <const uint8_t*>PyBytes_AS_STRING(new), PyBytes_GET_SIZE(new))
+
+cdef int kind_of(const uint8_t* begin) noexcept:
+    """What a value is that was read: TEXT, NUMBER, OTHER or NOTHING."""
     if begin[0] == c'"':
-        kind = TEXT
-    elif begin[0] == c"n":
-        kind = NOTHING
-    elif begin[0] == c"-" or c"0" <= begin[0] <= c"9":
-        kind = NUMBER
-    new = m.replace(path, kind, PyBytes_FromStringAndSize(<const char*>begin, s.p - begin))
+        return 0
+    if begin[0] == c"-" or c"0" <= begin[0] <= c"9":
+        return 1
+    return 3 if begin[0] == c"n" else 2
+
+cdef int replace_placed(Scan* s, Out out, const uint8_t* begin, int level) except -1:
+    """Put in the place of what was read since `begin` what the caller says; `level` names led there."""
+    cdef int i
+    cdef list names = []
+    python_step(8)
+    for i in range(level):
+        name = PyBytes_FromStringAndSize(<const char*>s.name[i], s.size[i])
+        # A name is one, however its characters are written.
+        names.append(json.loads(name).encode("utf-8", "surrogatepass") if b"\\" in name else name[1 : s.size[i] - 1])
+    new = out.replace(out.record, names, PyBytes_FromStringAndSize(<const char*>begin, s.p - begin))
+    if new is None:
+        return 1
     return put_instead(s, out, begin, <const uint8_t*>PyBytes_AS_STRING(new), PyBytes_GET_SIZE(new))
 
 cdef bint is_text(const uint8_t* data, Py_ssize_t size) except -1:
@@ -350,7 +377,11 @@ cdef int mask_one(JsonMasker m, Out out, const uint8_t* data, Py_ssize_t size) e
     out.put(s.kept, s.end - s.kept)
     return 1
 
-def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budget not None):
+cdef int mask_row(JsonMasker m, Out out, Py_ssize_t record, const uint8_t* data, Py_ssize_t size) except -1:
+    out.record = record
+    return mask_one(m, out, data, size)
+
+def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budget not None, replace=None):
     cdef Views views = Views.__new__(Views)
     cdef Table t
     cdef Out out = Out.__new__(Out)
@@ -360,6 +391,7 @@ def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budge
     cdef int32_t* sizes
     cdef uint8_t* bits
     cdef list unreadable = []
+    out.replace = replace
     read_table(columns, views, &t)
     for i in range(t.count):
         total += t.value.sizes[i]
@@ -375,7 +407,7 @@ def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budge
         begin = out.at
         if is_null(&t.value, i):
             pass
-        elif mask_one(masker, out, t.value.data + t.value.offsets[i], t.value.sizes[i]):
+        elif mask_row(masker, out, i, t.value.data + t.value.offsets[i], t.value.sizes[i]):
             bits[i >> 3] |= 1 << (i & 7)
         else:
             out.at = begin

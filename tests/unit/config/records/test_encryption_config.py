@@ -35,6 +35,9 @@ def test_a_kms_and_a_key_are_enough() -> None:
         (VAULT | {"accept_plaintext_before": "the day before"}, "expected a date or a time"),
         (VAULT | {"require_key": True}, "config.require_key is no key of EnvelopeEncryption"),
         (VAULT | {"cache_expiry_seconds": 5}, "10"),
+        (VAULT | {"mode": "fields"}, "mode: fields needs sealed_fields"),
+        (VAULT | {"sealed_fields": ["a"]}, "no other mode has them"),
+        (VAULT | {"mode": "fields", "sealed_fields": ["a..b"]}, "is no path"),
         (VAULT | {"sealing_key_file": "sealing"}, "sealing_key_file is for mode: values"),
     ],
 )

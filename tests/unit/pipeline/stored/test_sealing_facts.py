@@ -1,12 +1,14 @@
 import random
 
 from bifrost.encryption.place import Place
+from bifrost.encryption.sealed_fields import FieldSealer
 from bifrost.encryption.sealed_values import seal_values
 from bifrost.pipeline.stored.sealing_facts import (
     LATEST_MS,
     MARKER,
     PLAIN,
     SEALED_BATCH,
+    SEALED_FIELDS,
     SEALED_VALUES,
     UNREADABLE,
     Fact,
@@ -15,7 +17,7 @@ from bifrost.pipeline.stored.sealing_facts import (
 )
 from bifrost.pipeline.stored.topic_log import StoredBatch
 from bifrost.records.codec.client_batch import build_batch, read_columns
-from bifrost.records.codec.columns import ColumnRecord
+from bifrost.records.codec.columns import ColumnRecord, Columns
 from support.encryption.sealing import WRAPPED, produced, sealed, sealing, with_header
 from support.records.record_columns import batch_of, marker_of, only_batch, plenty
 
@@ -101,3 +103,14 @@ def test_times_beyond_any_calendar_are_counted_as_the_last_one_there_is() -> Non
 
     assert (never["day"], never["first_timestamp_ms"]) == ("", -1)
     assert (far["day"], far["last_timestamp_ms"]) == ("9999-12-31", LATEST_MS)
+
+
+def test_sealed_fields_name_their_kek() -> None:
+    columns = Columns.of([ColumnRecord(0, 0, b"k", b"{}")])
+    field = FieldSealer(columns, PLACE.binding, sealing())(0, [b"a"], b"1")
+    values = [b'{"a": ' + field + b"}", b'{"b": 1}', None]
+    data = batch_of([ColumnRecord(at, 0, b"k", one) for at, one in enumerate(values)], codec=4)
+
+    assert facts(data) == [Fact(SEALED_FIELDS, *KEK, 3, 1)]
+    broken = batch_of([ColumnRecord(0, 0, b"k", b'{"a": "bifrost:sealed:AAAA"}')])
+    assert [row["kind"] for row in rows(stored(broken))] == [UNREADABLE]

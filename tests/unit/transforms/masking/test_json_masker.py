@@ -262,3 +262,45 @@ def plainly_member(name: str, value: Any, paths: list[list[str]]) -> Any:
     if ends:
         return plainly_masked(value, [], is_masked=True) if ends[0].endswith("[*]") else "***"
     return plainly_masked(value, [path[1:] for path in found])
+
+
+def test_the_caller_may_say_what_stands_in_place_of_a_field() -> None:
+    asked: list[tuple[int, list[bytes], bytes]] = []
+
+    def replace(record: int, names: list[bytes], content: bytes) -> bytes | None:
+        asked.append((record, names, content))
+        return None if content == b"2" else b"[]"
+
+    columns = columns_of(
+        b'{"a": {"\\u0062": 1, "c": 0}, "x": {"b": 2}}',
+        None,
+        b'{"a": {"b": null}}',
+        b'[{"a": ["t"]}]',
+        b'{"d": [1, {}]}',
+    )
+    found, unreadable = mask_values(columns, masker("*.b", "d[*]"), plenty(), replace)
+
+    assert unreadable == []
+    assert asked == [
+        (0, [b"a", b"b"], b"1"),
+        (0, [b"x", b"b"], b"2"),
+        (3, [b"a"], b'"t"'),
+        (4, [b"d"], b"1"),
+        (4, [b"d"], b"{}"),
+    ]
+    assert list(found.values) == [
+        b'{"a": {"\\u0062": [], "c": 0}, "x": {"b": 2}}',
+        None,
+        b'{"a": {"b": null}}',
+        b'[{"a": [[]]}]',
+        b'{"d": [[], []]}',
+    ]
+    assert mask_values(columns, masker("*.b"), plenty(), lambda *_: None)[0] is columns
+
+
+def test_what_the_caller_raises_comes_through() -> None:
+    def replace(_record: int, _names: list[bytes], _content: bytes) -> bytes:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        mask_values(columns_of(b'{"a": 1}'), masker("a"), plenty(), replace)
