@@ -52,6 +52,8 @@ cdef class Framer:
     cdef readonly bint is_blocked
     cdef bint is_answer
     cdef bint settle(self, bint has_turn) noexcept
+    cdef object begin(self, Py_ssize_t size)
+    cdef object grow(self)
     cdef bint must_wait(self) noexcept
     cdef void charge(self, Py_ssize_t size) noexcept
     cdef uint8_t* place(self, Py_ssize_t* room) except NULL

@@ -57,6 +57,7 @@ cdef enum:
     SMALL_DIRECT = 2048
     STREAM = 262144        # bytes: a frame from here on goes on before it is whole, if it can
     HEAD = 4096            # bytes of it that have to be there first, or are tried once
+    FIRST_BLOCK = 131072   # bytes of memory that a frame has while it has no room: a chunk, and what is read next
     SPARES = 16            # chunks kept for the next reader
     SPARE_BLOCKS = 16      # pieces of memory kept for the next large frames
     SPARE_BLOCK_BYTES = 9437184    # all of them: eight fetches of 1 MiB, or one of eight partitions
@@ -235,9 +236,10 @@ cdef class Block:
     M_MMAP_THRESHOLD), here 16 MiB beside what we keep.
     """
 
-    def __cinit__(self, Py_ssize_t size):
+    def __cinit__(self, Py_ssize_t size, Py_ssize_t frame_size=0):
+        """Take memory for `size` bytes, for the first of a frame of `frame_size` bytes if that is more."""
         cdef int i
-        self.size = size
+        self.size = max(size, frame_size)
         if size <= DIRECT:
             self.capacity = size
             self.data = <uint8_t*>PyMem_RawMalloc(size)
@@ -337,9 +339,33 @@ cdef class Framer:
             return True  # First it shows whether it goes on as it comes: then it takes no room.
         if self.held_in.reserve(frame.size, self.is_answer, has_turn):
             frame.room, frame.is_answer = self.held_in, self.is_answer
-            return True
+            try:
+                self.grow()
+                return True
+            except MemoryError:
+                self.frame.room.give_back(frame.size, self.is_answer)
+                self.frame.room = None
         self.is_blocked = True
         return False
+
+    cdef object begin(self, Py_ssize_t size):
+        """Take memory for a large frame. A spare block is resident memory: none is held by a frame without room."""
+        self.at = 0
+        if self.held_in is None or size <= FIRST_BLOCK:
+            self.frame = Block(size)
+        else:
+            self.frame = Block(FIRST_BLOCK, size)
+            self.settle(False)
+
+    cdef object grow(self):
+        """Let the frame under way have all the memory that it needs."""
+        cdef Block first = self.frame, whole
+        if first.capacity >= first.size:
+            return
+        whole = Block(first.size)
+        memcpy(whole.data, first.data, self.at)
+        whole.room, whole.is_answer, first.room = first.room, first.is_answer, None
+        self.frame = whole
 
     cdef bint must_wait(self) noexcept:
         """Whether nothing may be received though no frame is under way."""
@@ -373,6 +399,8 @@ cdef class Framer:
         """Return where to receive to, and how much there is room for; it holds until the next call."""
         cdef Chunk fuller
         if self.frame is not None:
+            if self.at == self.frame.capacity:
+                self.grow()
             room[0] = self.room()
             return self.frame.data + self.at
         if self.chunk is None:
@@ -449,7 +477,7 @@ cdef class Framer:
     cdef Py_ssize_t room(self):
         cdef Py_ssize_t left
         if self.frame is not None:
-            left = self.frame.size - self.at
+            left = min(self.frame.size, self.frame.capacity) - self.at
             return left if self.held_in is None or self.frame.room is not None else min(left, self.chunk_bytes)
         if self.chunk is None:
             return 0
@@ -497,7 +525,7 @@ cdef class Framer:
             here = self.hi - self.lo - 4
             if here < size:
                 if size > self.direct:
-                    self.frame = Block(size)
+                    self.begin(size)
                     memcpy(self.frame.data, data + 4, here)
                     self.at = here
                     self.lo = self.hi

@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.forwarding.room import Room
 from bifrost.wire.codec import encode, encode_in_room_of
-from bifrost.wire.framer import Framer, call_when_leaving, release_spares, unmap_part
+from bifrost.wire.framer import Framer, call_when_leaving, release_spares, spare_bytes, unmap_part
 from bifrost.wire.messages import FetchResponse
 from bifrost.wire.programs import compile_layout
 
@@ -119,3 +119,31 @@ def test_room_is_given_back_when_memory_leaves_for_a_kept_block() -> None:
     finally:
         call_when_leaving(None)
         release_spares()
+
+
+@pytest.mark.parametrize("size", [200_000, 6 << 20], ids=["whole", "as it comes"])
+def test_frame_without_room_holds_no_spare_memory(size: int) -> None:
+    room = Room()
+    first, second, other = (Framer(10 << 20) for _ in range(3))
+    for framer in (first, second, other):
+        framer.enter(room)
+    head, content = size.to_bytes(4, "big"), bytes(range(256)) * (size // 256) + bytes(size % 256)
+    received(first, head + content).clear()
+    spare = spare_bytes()
+    assert spare >= size
+
+    held = received(other, (90_000).to_bytes(4, "big") + bytes(90_000))
+    room.most = 100_000
+    stream = memoryview(head + content)
+    while second.see():
+        buffer = second.get_buffer()
+        part = min(len(buffer), 50_000)
+        buffer[:part], stream = stream[:part], stream[part:]
+        assert second.buffer_updated(part) == []
+    assert spare - spare_bytes() < 200_000, "more than a chunk and the first of the frame"
+
+    held.clear()
+    assert second.retry()
+    assert spare - spare_bytes() >= size // 2
+    (frame,) = received(second, bytes(stream))
+    assert bytes(frame) == content
