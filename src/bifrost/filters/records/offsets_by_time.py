@@ -107,7 +107,7 @@ class OffsetsByTimeFilter:
         topics, look_ups = exchange.scope.records, exchange.find(_LOOK_UPS)
         if look_ups is None or topics is None:
             return FORWARD
-        with RecordWork(topics, Direction.FETCH, exchange) as work:
+        with RecordWork(topics, Direction.FETCH, exchange, keeps_results=True) as work:
             try:
                 step = _refine(work, topics, look_ups, exchange, response)
             except NoRoom:

@@ -16,6 +16,8 @@ MAX_ENDS = 8
 each other read to the same ones."""
 MAX_PRODUCERS_IN_ALL = 100_000
 """Producers that are remembered, in all partitions together, some 25 MB; partitions that are not read make room."""
+LIMIT = "read_orders"
+"""What the metrics call `MAX_PRODUCERS_IN_ALL`."""
 
 
 class OrderedPartition(NamedTuple):
@@ -46,8 +48,12 @@ class ReadOrders:
         ends.move_to_end(offset)
         return found.copy()
 
-    def keep(self, partition: OrderedPartition, offset: int, order: BatchOrder) -> None:
-        """Remember the order of what stands before an offset at which a Fetch has ended."""
+    def keep(self, partition: OrderedPartition, offset: int, order: BatchOrder) -> int:
+        """Remember the order of what stands before an offset at which a Fetch has ended.
+
+        Returns:
+            How many other partitions were forgotten, to make room.
+        """
         ends = self._ends.setdefault(partition, OrderedDict())
         self._ends.move_to_end(partition)
         before = ends.pop(offset, None)
@@ -57,9 +63,11 @@ class ReadOrders:
         self.size += _size(order)
         if len(ends) > MAX_ENDS:
             self.size -= _size(ends.popitem(last=False)[1])
+        before_all = len(self._ends)
         while self.size > MAX_PRODUCERS_IN_ALL and len(self._ends) > 1:
             _, dropped = self._ends.popitem(last=False)
             self.size -= sum(_size(one) for one in dropped.values())
+        return before_all - len(self._ends)
 
 
 def _size(order: BatchOrder) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.encryption.errors import OutOfOrder
+from bifrost.filters.records.read_orders import LIMIT as ORDERS_LIMIT
 from bifrost.filters.records.read_orders import OrderedPartition
 from bifrost.filters.records.sources import KnownAnswers, RefusedRecords
+from bifrost.filters.records.transform_meter import TIME, TransformKey
 from bifrost.filters.records.unenforced_records import UnenforcedPlace
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.client_batch import as_batch, read_columns, split_batches
@@ -67,7 +70,8 @@ class Refusal(NamedTuple):
 class RecordWork:
     """Transforms the records of one request or response.
 
-    Use it as a context: what it made counts in the memory of the process until its end.
+    Use it as a context: what it made counts in the memory of the process until its end. A message that waits is worked
+    on again from its beginning, so only then it is known what the metrics may count.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class RecordWork:
         exchange: Exchange,
         *,
         is_all_or_nothing: bool | None = None,
+        keeps_results: bool = False,
     ) -> None:
         """Begin with nothing done.
 
@@ -85,11 +90,14 @@ class RecordWork:
             direction: the way of the message.
             exchange: of the message; it has what the message has waited for.
             is_all_or_nothing: whether the records of a partition go on only if all of them may; None: on produce.
+            keeps_results: whether batches are not transformed again that were before the message had to wait.
         """
         records = topics.records
         self._memory, self._tenant = records.process.memory, records.tenant
         self._orders = records.process.orders
-        self._direction, self._meter = direction, records.meter(direction)
+        self._counts: Counter[TransformKey] = Counter()
+        self._direction, self._meter = direction, records.meter(direction, self._counts)
+        self._keeps_results, self._has_no_room = keeps_results, False
         self._budget = self._memory.of_request()
         self._made_bytes = 0
         met = exchange.met.get(RecordNeeds)
@@ -108,9 +116,15 @@ class RecordWork:
         """Begin."""
         return self
 
-    def __exit__(self, *_exception: object) -> None:
-        """Give back what is taken."""
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
+        """Give back what is taken, and count what was done if it is not done once more."""
         self._budget.give_back(self._made_bytes)
+        waits = bool(self._missing) or self._has_no_room
+        is_done = kind is None and (self._keeps_results or not waits)
+        counts = self._topics.records.process.counts
+        for key, amount in self._counts.items():
+            if is_done or key.number == TIME:
+                counts[key] += amount
 
     @property
     def need(self) -> RecordNeeds | None:
@@ -196,11 +210,14 @@ class RecordWork:
                 made.append(outcome)
         except NoRoom as error:
             self._memory.note(error, self._tenant)
+            self._has_no_room = True
             raise
         except RecordsError as error:
             return self._stopped(error, made, transforms)
         finally:
-            reading.keep()
+            dropped = reading.keep()
+            if dropped:
+                self._memory.hits[ORDERS_LIMIT, self._tenant] += dropped
         return records if is_same else tuple(made)
 
     def _may_ask_more(self) -> bool:
@@ -279,10 +296,11 @@ class _Reading:
             self._order.check(batch)
         self._next_offset = batch.base_offset + batch.last_offset_delta + 1
 
-    def keep(self) -> None:
-        """Remember what was read, for the Fetch that goes on behind it."""
-        if self._place is not None and self._order is not None and self._next_offset and not self._missing:
-            self._orders.keep(self._place, self._next_offset, self._order)
+    def keep(self) -> int:
+        """Remember what was read, for the Fetch that goes on behind it; return how many partitions made room."""
+        if self._place is None or self._order is None or not self._next_offset or self._missing:
+            return 0
+        return self._orders.keep(self._place, self._next_offset, self._order)
 
 
 def _violation(batch: ClientBatch, rules: RecordRules) -> Refusal | None:

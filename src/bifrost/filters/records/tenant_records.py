@@ -117,6 +117,6 @@ class TenantRecords:
         """Return the filter that sees messages of an API that have records, or tell offsets by their timestamps."""
         return _FILTERS.get(api_key)
 
-    def meter(self, direction: Direction) -> TransformMeter:
-        """Return what counts the transforms of one message."""
-        return TransformMeter(self.process.counts, self.process.now_ns, self.tenant, direction)
+    def meter(self, direction: Direction, counts: Counter[TransformKey]) -> TransformMeter:
+        """Return what counts the transforms of one message in `counts`."""
+        return TransformMeter(counts, self.process.now_ns, self.tenant, direction)

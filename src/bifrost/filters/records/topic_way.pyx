@@ -10,6 +10,7 @@ cimport cython
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
+from bifrost.filters.records.read_orders import LIMIT as ORDERS_LIMIT
 from bifrost.filters.records.read_orders import OrderedPartition
 from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.records.codec.errors import RecordsError
@@ -49,7 +50,7 @@ cdef class WayTrip(BatchTrip):
     """The trip of one message along the ways of its topics."""
     cdef list passed       # a Passed for each topic
     cdef Passed last       # of them
-    cdef list orders       # what was read of each partition: the partition, the offset behind, the order
+    cdef list orders       # what was read of each partition: its way and place, the offset behind, the order
 
     cdef Passed of_way(self, TopicWay way):
         if self.last is None or self.last.way is not way:
@@ -71,8 +72,8 @@ cdef class WayTrip(BatchTrip):
         cdef Passed passed
         for passed in self.passed:
             passed.way.count(passed)
-        for orders, partition, next_offset, order in self.orders:
-            orders.keep(partition, next_offset, order)
+        for way, partition, next_offset, order in self.orders:
+            (<TopicWay>way).keep(partition, next_offset, order)
         return RecordTrip.end(self, frame)
 
 
@@ -174,7 +175,7 @@ cdef class TopicWay(RecordWay):
         if at < size and self.is_produce:
             return None
         if order is not None and behind:
-            trip.orders.append((self.process.orders, self.ordered_at(partition), behind, order))
+            trip.orders.append((self, self.ordered_at(partition), behind, order))
         if pieces and same_from < at:
             pieces.append(trip.same(data + same_from, at - same_from, owner))
         return pieces
@@ -202,6 +203,13 @@ cdef class TopicWay(RecordWay):
                 self.ordered.clear()
             found = self.ordered[partition] = OrderedPartition(*self.chain.sealed, partition)
         return found
+
+    cdef int keep(self, partition, next_offset, order) except -1:
+        """Remember what was read of a partition, for the Fetch that goes on behind it."""
+        dropped = self.process.orders.keep(partition, next_offset, order)
+        if dropped:
+            self.process.memory.hits[ORDERS_LIMIT, self.records.tenant] += dropped
+        return 0
 
     cdef int count(self, Passed passed) except -1:
         """Count what was done for a message that is sent on."""

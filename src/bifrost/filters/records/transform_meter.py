@@ -18,6 +18,10 @@ class TransformKey(NamedTuple):
     """`batches`, `records`, `rejections`, one of NOTES, or `time_ns`, in nanoseconds."""
 
 
+TIME = "time_ns"
+"""The one number that also grows for work that is done once more, because its message has to wait."""
+
+
 class TransformMeter:
     """The transforms of one tenant on one way; a ChainMeter."""
 
@@ -41,7 +45,7 @@ class TransformMeter:
             ("batches", 1),
             ("records", records),
             ("rejections", rejections),
-            ("time_ns", took_ns),
+            (TIME, took_ns),
         ):
             self._counts[TransformKey(self._tenant, name, self._direction, number)] += amount
 

@@ -62,8 +62,8 @@ def test_an_end_that_is_read_to_again_counts_once() -> None:
 def test_partitions_that_are_not_read_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_orders, "MAX_PRODUCERS_IN_ALL", 2)
     orders = ReadOrders()
-    orders.keep(PARTITION, 10, read(batch(1), batch(1, 8)))
-    orders.keep(OTHER, 10, BatchOrder())
+    assert orders.keep(PARTITION, 10, read(batch(1), batch(1, 8))) == 0
+    assert orders.keep(OTHER, 10, BatchOrder()) == 1
 
     assert orders.size == 1
     assert len(orders.at(PARTITION, 10)) == 0

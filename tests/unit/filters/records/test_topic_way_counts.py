@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from bifrost.filters.records import record_topics
+from bifrost.filters.records import read_orders, record_topics
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.journal.journal import Journal
+from support.encryption.sealing import sealed
 from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
 from support.stage.messages import fetch, fetched, produce, produced
-from support.stage.on_ways import batch, on_orders, on_ways, sealing
+from support.stage.on_ways import batch, next_dek, on_orders, on_ways, place_of, sealing
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
-ORDERS = physical_name("acme", "orders")
+ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 
 
 def numbers(records: TenantRecords) -> dict[tuple[str, str], int]:
@@ -100,3 +101,31 @@ def test_sources_are_not_asked_for_each_message(stage: Stage) -> None:
         book.said.to_broker.clear()
 
     assert len(sources.looked_up) == 1
+
+
+@pytest.mark.parametrize("has_ways", [True, False])
+def test_forgotten_orders_are_counted(stage: Stage, monkeypatch: pytest.MonkeyPatch, has_ways: bool) -> None:
+    """Of one producer in all, so that one partition makes room for the other."""
+    monkeypatch.setattr(read_orders, "MAX_PRODUCERS_IN_ALL", 1)
+    if not has_ways:
+        monkeypatch.setattr(record_topics, "_WITH_WAYS", {})
+    records, _ = on_ways(stage, sealing("orders", "billing"))
+    data = batch(offset=5)
+    book = stage.play()
+
+    assert (
+        book
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, records=on_orders(data)))
+        << to_client(fetched("orders", records=data))
+    )
+    assert not records.process.memory.hits
+    assert (
+        book
+        >> client_sends(fetch("billing"), 12)
+        << to_broker(fetch(BILLING))
+        >> broker_answers(fetched(BILLING, records=sealed(data, place_of("billing"), next_dek())))
+        << to_client(fetched("billing", records=data))
+    )
+    assert records.process.memory.hits == {("read_orders", "acme"): 1}

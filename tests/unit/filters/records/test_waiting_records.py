@@ -1,10 +1,12 @@
 """Requests and answers that wait for what transforms need, as a session has them."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from bifrost.filters.records import record_topics, record_work, tenant_records
+from bifrost.filters.records.transform_meter import TIME, TransformKey
 from bifrost.filters.steps import RecordNeeds
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.session.close_reason import CloseReason
@@ -43,15 +45,27 @@ def answered(answers: dict[str, object]) -> Step:
 
 
 @pytest.fixture
-def texts(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AtHand:
+def counts() -> Counter[TransformKey]:
+    """What the filters count."""
+    return Counter()
+
+
+@pytest.fixture
+def texts(stage: Stage, counts: Counter[TransformKey], monkeypatch: pytest.MonkeyPatch) -> AtHand:
     """What the values of topic `orders` stand for, on both ways."""
     kind = TransformKind(frozenset(Direction), lambda *_: NeedsText())
     for module in (record_topics, tenant_records):
         monkeypatch.setattr(module, "kind_of", lambda _: kind)
     monkeypatch.setattr("bifrost.transforms.tenant_filters.kind_of", lambda _: kind)
     records = filtered(stage, policy({"topics": ["orders"]}, require_key=True))
+    records.process.counts = counts
     found = records.process.sources = AtHand({Text("there"): b"1"})
     return found
+
+
+def counted(counts: Counter[TransformKey], direction: str) -> dict[str, int]:
+    """What the transform has counted on one way, but for the time."""
+    return {key.number: n for key, n in counts.items() if key.direction == direction and key.number != TIME}
 
 
 def test_a_request_waits_for_what_its_records_need(stage: Stage, texts: AtHand) -> None:
@@ -120,3 +134,40 @@ def test_a_request_that_needs_too_much_is_an_error_and_its_connection_goes_on(
         >> broker_answers(produced(ORDERS))
         << to_client(produced("orders"))
     )
+
+
+def test_batches_of_a_message_that_waits_are_counted_once(
+    stage: Stage, texts: AtHand, counts: Counter[TransformKey]
+) -> None:
+    """The second of three batches has what it needs at once."""
+    sent = of(b"a") + of(b"there", b"there") + of(b"b")
+    made = of(b"2") + of(b"1", b"1") + of(b"3")
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=sent), 12)
+        >> answered({"a": b"2", "b": b"3"})
+        << to_broker(produce(ORDERS, records=made))
+        >> broker_answers(produced(ORDERS))
+        << to_client(produced("orders"))
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, records=sent))
+        >> answered({"a": b"2", "b": b"3"})
+        << to_client(fetched("orders", records=made))
+    )
+    for direction in ("produce", "fetch"):
+        assert counted(counts, direction) == {"batches": 3, "records": 4, "rejections": 0}
+
+
+def test_batches_that_are_refused_after_a_wait_are_counted_once(
+    stage: Stage, texts: AtHand, counts: Counter[TransformKey]
+) -> None:
+    book = stage.play()
+
+    book >> client_sends(produce("orders", records=of(b"there") + of(b"a")), 12)
+    assert counted(counts, "produce") == {}
+    answered({"a": Failure("gone", is_retriable=False)})(book)
+
+    assert counted(counts, "produce") == {"batches": 2, "records": 2, "rejections": 1}
+    assert counts["acme", "texts", "produce", TIME] > 0  # type: ignore[index]  # a tuple equal to its key
