@@ -147,7 +147,8 @@ class Vault:
         if status == _NOT_FOUND:
             return UnknownKek(f"{self.name}: there is no such engine")
         if status == _FORBIDDEN:
-            return KekUnavailable(f"{self.name}: Vault refuses the token")
+            # To seal with a key that is not there would make it. What a token may is changed without us.
+            return KekUnavailable(f"{self.name}: Vault refuses the token, or has no such key to seal with")
         return KekUnavailable(f"{self.name}: Vault answers with status {status}")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from bifrost.wire.error_codes import ErrorCode
 from support.encryption.real_vault import ask, new_key, vault_address
 from support.faults.fault import Fault
 from support.faults.fault_proxy import Address, FaultProxy
@@ -29,6 +30,8 @@ class Kms(Protocol):
 
     address: Address
     """Where its API is."""
+    code_without_key: ErrorCode
+    """What producers are told when their key was deleted."""
 
     def config(self, address: Address, key: str) -> dict[str, Any]:
         """Return what a filter says in order to use a key through a relay at `address`."""
@@ -48,6 +51,8 @@ class Kms(Protocol):
 
 class MotoKms:
     """AWS KMS as moto plays it, in a thread of the tests."""
+
+    code_without_key = ErrorCode.POLICY_VIOLATION
 
     def __init__(self) -> None:
         """Start it, with a key behind an alias, and with a second one, to which `rotate` moves the alias."""
@@ -96,6 +101,9 @@ class MotoKms:
 
 class VaultKms:
     """The transit engine of a real Vault."""
+
+    code_without_key = ErrorCode.REQUEST_TIMED_OUT
+    """To a token that may make no keys Vault says only that it may not, which may be mended."""
 
     def __init__(self, address: str, directory: Path) -> None:
         """Make a key, and write a token into a directory that may seal and open."""
