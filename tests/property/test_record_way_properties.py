@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from bifrost.encryption.dek import Dek
+from bifrost.encryption.dek import Dek, WritingDek
+from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed
+from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.filters.records import record_topics
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.filters.steps import RecordNeeds
-from bifrost.records.codec.client_batch import split_batches
+from bifrost.records.codec.client_batch import build_batch, read_columns, split_batches
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
@@ -29,7 +31,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.programs import compile_layout
 from support.encryption.sealing import KEY, WRAPPED, packed_again, sealed, sealing, with_checksum
 from support.physical_names import physical_name
-from support.records.record_columns import CODECS, batch_of, marker_of, plenty, random_records
+from support.records.record_columns import CODECS, batch_of, marker_of, only_batch, plenty, random_records
 from support.stage import messages
 from support.stage.on_ways import on_ways, place_of, validating, value_of
 from support.stage.on_ways import sealing as sealing_filter
@@ -38,7 +40,7 @@ from support.stage.stage import Stage
 
 FRAMES = 150
 TENANT = "initech"
-TOPICS = ("sealed", "checked", "both", "plain")
+TOPICS = ("sealed", "values", "checked", "both", "plain")
 SEALED = ("sealed", "both")
 PLACES = {topic: physical_name(TENANT, topic) for topic in TOPICS}
 VERSION = 12
@@ -51,7 +53,11 @@ class Twins:
         self.records: list[TenantRecords] = []
         self.stages = [Stage(), Stage()]
         for stage in self.stages:
-            filters = validating("checked", "both"), sealing_filter("sealed", "both")
+            filters = (
+                validating("checked", "both"),
+                sealing_filter("sealed", "both"),
+                sealing_filter("values", mode="values"),
+            )
             self.records.append(on_ways(stage, *filters, tenant=TENANT)[0])
         self._monkeypatch, self._hot_steps = monkeypatch, hot_steps
         self._ways = dict(record_topics._WITH_WAYS)
@@ -95,7 +101,20 @@ def comparable(frame: bytes) -> object:
             place = place_of(names[topic.name], partition.index, TENANT)
             if names[topic.name] in SEALED:
                 partition.records = b"".join(opened(partition.records or b"", place.binding))
+            elif names[topic.name] == "values":
+                partition.records = list(with_opened_values(partition.records or b"", place.binding))
     return request
+
+
+def with_opened_values(records: bytes, binding: bytes) -> Iterator[object]:
+    """Yield the headers of batches, but for what depends on nonces, and their records."""
+    for batch in split_batches(memoryview(records), is_whole=True):
+        if batch.is_control:
+            yield bytes(batch.data)
+            continue
+        found = read_sealed_values(read_columns(batch, plenty()))
+        columns = found.open(binding, dict.fromkeys(found.dek_headers, Dek(KEY, WRAPPED)), plenty())
+        yield batch._replace(data=memoryview(b""), length=0, crc=0), list(columns.records())
 
 
 def opened(records: bytes, binding: bytes) -> Iterator[bytes]:
@@ -143,13 +162,21 @@ def some_partitions(chance: random.Random, topic: str, *, is_stored: bool) -> li
         records, sequence = b"", 40
         for _ in range(chance.choice((1, 1, 1, 2, 3))):
             one = some_batch(chance, topic, sequence)
-            if is_stored and topic in SEALED and not one[22] & 0x20 and chance.random() < 0.95:
-                one = sealed(one, place_of(topic, index, TENANT), sealing())
+            if is_stored and topic in (*SEALED, "values") and not one[22] & 0x20 and chance.random() < 0.95:
+                seal = with_sealed_values if topic == "values" else sealed
+                one = seal(one, place_of(topic, index, TENANT), sealing())
                 one = packed_again(one, chance.randrange(5)) if chance.random() < 0.3 else one
             records += one
             sequence += 1_000
         found.append(spoilt(chance, records))
     return found
+
+
+def with_sealed_values(data: bytes, place: Place, dek: WritingDek) -> bytes:
+    """Return a batch with each value sealed."""
+    batch = only_batch(data)
+    columns = seal_values(read_columns(batch, plenty()), place.binding, dek, plenty())
+    return bytes(build_batch(batch, columns, plenty()))
 
 
 def some_topics(chance: random.Random, *, is_stored: bool) -> dict[str, list[bytes]]:

@@ -10,3 +10,7 @@ class BatchStep:
     @property
     def makes_batches(self) -> bool:
         """Whether the batches behind it are others; if not, it only decides whether they pass."""
+
+    @property
+    def cost(self) -> int:
+        """How many times as long it takes as to seal a batch whole."""

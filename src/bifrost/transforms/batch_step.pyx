@@ -11,6 +11,15 @@ cimport cython
 from libc.stdint cimport uintptr_t
 
 
+cdef class AtHand:
+    """What sources have at hand, as transforms ask for it."""
+    cdef object sources
+
+    def get(self, key, default=None):
+        found = self.sources.cached(key)
+        return default if found is None else found
+
+
 @cython.no_gc_clear  # the budget gets its bytes back when the trip goes
 cdef class BatchTrip(RecordTrip):
     """The trip of one message, with what its steps need."""
@@ -29,6 +38,15 @@ cdef class BatchTrip(RecordTrip):
             found = self.answers[<uintptr_t><void*>key] = (key, answer)
         return (<tuple>found)[1]
 
+    cdef object at_hand(self):
+        """Return what a transform may ask of what sources have at hand."""
+        cdef AtHand known
+        if self.known is None:
+            known = AtHand.__new__(AtHand)
+            known.sources = self.sources
+            self.known = known
+        return self.known
+
     cdef uint8_t* new_batch(self, Py_ssize_t size) except NULL:
         """Return memory for the batch that a step makes.
 
@@ -43,6 +61,9 @@ cdef class BatchTrip(RecordTrip):
 
 cdef class BatchStep:
     """What one transform does to the batches of one partition. This one does not know what to do with any."""
+
+    def __cinit__(self):
+        self.cost = 1
 
     cdef bint take(self, Batch* batch, BatchTrip trip) except -1:
         """Take a whole batch, whose checksum was compared, one step on; False: its transform has to look at it.

@@ -85,6 +85,7 @@ cdef class TopicWay(RecordWay):
     cdef int64_t asked_ns      # when the sources were asked for the first of the answers
     cdef list counted          # by step: the keys of its numbers
     cdef bint is_produce
+    cdef int cost
     cdef const uint8_t* refused_at    # records that could not go this way, and how often they may still come
     cdef Py_ssize_t refused_size
     cdef int tries
@@ -95,6 +96,7 @@ cdef class TopicWay(RecordWay):
         self.is_produce = direction is Direction.PRODUCE
         self.steps, self.ordered, self.answers, self.asked_ns = {}, {}, {}, 0
         steps = self.steps_at(0)
+        self.cost = max([step.cost for step in steps])
         self.counted = [
             [TransformKey(records.tenant, step.name, direction.value, number) for number in ("batches", "records", "rejections", "time_ns")]
             for step in steps
@@ -143,7 +145,7 @@ cdef class TopicWay(RecordWay):
         now_ns = self.process.now_ns()
         if now_ns - self.asked_ns > KEPT_NS:
             self.answers, self.asked_ns = {}, now_ns
-        trip.answers = self.answers
+        trip.answers, trip.owner = self.answers, owner
         if not self.is_produce and trip.block is None:
             trip.expected = r.end  # What is opened is smaller than what was sealed.
         while size - at > MAGIC_AT:
@@ -154,7 +156,7 @@ cdef class TopicWay(RecordWay):
             if whole > size - at:
                 break
             batch.size = whole
-            if not take_rounds(r, &batch) or checksum(batch.data + CRC_FROM, whole - CRC_FROM) != be32(batch.data + CRC_AT):
+            if not take_rounds(r, &batch, self.cost) or checksum(batch.data + CRC_FROM, whole - CRC_FROM) != be32(batch.data + CRC_AT):
                 return None
             if not be16(batch.data + ATTRIBUTES_AT) & CONTROL and not self.take_steps(&batch, steps, trip, passed):
                 return None
@@ -226,10 +228,10 @@ cdef class TopicWay(RecordWay):
         return 0
 
 
-cdef bint take_rounds(Reader* r, Batch* batch) except -1:
+cdef bint take_rounds(Reader* r, Batch* batch, int cost) except -1:
     """Count a batch as rounds, and pause where there may be a pause; False: it is too much for the hot path."""
     cdef int64_t records = <int32_t>be32(batch.data + COUNT_AT)
-    cdef int64_t rounds = batch.size // RECORD_BYTES + max(records, 0) // ROUND_RECORDS
+    cdef int64_t rounds = batch.size * cost // RECORD_BYTES + max(records, 0) // ROUND_RECORDS
     r.steps -= rounds
     r.given -= rounds  # They are none of the broker's work.
     return r.steps >= 0 or not out_of_steps(r)

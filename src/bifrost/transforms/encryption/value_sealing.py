@@ -12,6 +12,7 @@ from bifrost.encryption.topic_key import TopicKey
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.transforms.columns_step import ColumnsStep
 from bifrost.transforms.encryption.dek_needs import DekToOpen, KeyOfTopic
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
 from bifrost.transforms.encryption.seal_rules import SealRules, marked
@@ -24,11 +25,12 @@ from bifrost.transforms.record_transform import (
     Noted,
     Outcome,
     Rejected,
+    SteppedTransform,
 )
 from bifrost.wire.error_codes import ErrorCode
 
 
-class PartitionValueSealing(PartitionSeal):
+class PartitionValueSealing(PartitionSeal, SteppedTransform):
     """The sealing of the values of a partition, and of its keys where the filter says so."""
 
     def __init__(self, rules: SealRules, partition: int) -> None:
@@ -36,6 +38,10 @@ class PartitionValueSealing(PartitionSeal):
         super().__init__(rules, partition)
         sealing = rules.sealing_key
         self._key_of_topic = None if sealing is None else KeyOfTopic(rules.kek, self._context, sealing)
+
+    def step(self, direction: Direction) -> ColumnsStep:
+        """Return the same for batches whose DEKs are at hand."""
+        return ColumnsStep(self, direction)
 
     def transform(
         self,

@@ -15,9 +15,11 @@ from bifrost.records.codec.columns import ColumnRecord, Header
 from bifrost.schemas.schema_key import SchemaAnswer
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.codec import decode
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from bifrost.wire.programs import compile_layout
 from bifrost.wire.rewriting import RecordWay, rewrite
 from support.encryption.sealing import packed_again, with_header
 from support.physical_names import physical_name
@@ -49,6 +51,7 @@ from support.stage.stage import PORTS, Stage
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 ID = bytes(15) + b"\7"
 ALL = range(len(CODECS))
+BEFORE_BODY = 11 + len(physical_name("acme", "a-client"))
 
 
 @pytest.fixture
@@ -227,6 +230,28 @@ def test_records_are_checked_and_sealed_on_one_way(stage: Stage, decoded: list[s
         stage.play()
         >> client_sends(produce("orders", records=data), 9)
         << to_broker(produce(ORDERS, records=on_orders(data)))
+    )
+    assert decoded == []
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_values_are_sealed_and_opened_in_place(stage: Stage, decoded: list[str], codec: int) -> None:
+    on_ways(stage, sealing("orders", mode="values"))
+    data, sent = batch(codec, count=30), {"records": b""}
+    book = stage.play()
+
+    book >> client_sends(produce("orders", records=data), 9)
+    request = decode(compile_layout("ProduceRequest", 9), book.said.to_broker.popleft(), BEFORE_BODY)
+    sent["records"] = bytes(request.topic_data[0].partition_data[0].records)  # type: ignore[attr-defined]
+
+    assert b"a secret" not in sent["records"]
+    assert len(sent["records"]) > len(data)
+    assert (
+        stage.play()
+        >> client_sends(fetch("orders"), 12)
+        << to_broker(fetch(ORDERS))
+        >> broker_answers(fetched(ORDERS, **sent))
+        << to_client(fetched("orders", records=data))
     )
     assert decoded == []
 
