@@ -142,6 +142,9 @@ cdef class TopicWay(RecordWay):
         cdef Batch batch
         cdef int64_t now_ns
         order, behind = None, 0
+        if r.hot and (r.end - r.pos) * self.cost // RECORD_BYTES > r.steps:
+            r.steps = -1  # Nothing is begun that is too much here for the rest of the frame.
+            return None
         now_ns = self.process.now_ns()
         if now_ns - self.asked_ns > KEPT_NS:
             self.answers, self.asked_ns = {}, now_ns

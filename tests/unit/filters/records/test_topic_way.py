@@ -187,6 +187,28 @@ def test_large_answers_are_opened_in_one_place_and_in_slices(
     assert decoded == []
 
 
+def test_what_is_too_much_for_the_hot_path_is_sealed_once(
+    stage: Stage, decoded: list[str], played: tuple[TenantRecords, KeysAndSchemas]
+) -> None:
+    data = [batch(sequence=40 + 3 * i, value=b"secret%d" % i * 10) for i in range(21)]
+    book = stage.play()
+
+    assert (
+        book
+        >> client_sends(produce("orders", records=data[0]), 12)
+        << to_broker(produce(ORDERS, records=on_orders(data[0])))
+    )
+    book.session.hot_steps = 100  # Now the names are known, so the hot path would get as far as the tenth batch.
+    sealed = b"".join(on_orders(one, i) for i, one in enumerate(data) if i)
+    assert (
+        book
+        >> client_sends(produce("orders", records=b"".join(data[1:])), 12)
+        << to_broker(produce(ORDERS, records=sealed))
+    )
+    assert decoded == []
+    assert played[1].writing.take(1, 1) == len(data)
+
+
 def test_batches_without_records_and_markers_stay(stage: Stage, decoded: list[str], played: object) -> None:
     stored = with_header(batch(offset=5)[:61], length=49, count=0) + marker_of(batch(offset=9))
 
