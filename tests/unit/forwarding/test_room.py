@@ -121,7 +121,7 @@ def test_room_is_given_back_when_memory_leaves_for_a_kept_block() -> None:
         release_spares()
 
 
-@pytest.mark.parametrize("size", [200_000, 6 << 20], ids=["whole", "as it comes"])
+@pytest.mark.parametrize("size", [700_000, 6 << 20], ids=["whole", "as it comes"])
 def test_frame_without_room_holds_no_spare_memory(size: int) -> None:
     room = Room()
     first, second, other = (Framer(10 << 20) for _ in range(3))
@@ -140,7 +140,7 @@ def test_frame_without_room_holds_no_spare_memory(size: int) -> None:
         part = min(len(buffer), 50_000)
         buffer[:part], stream = stream[:part], stream[part:]
         assert second.buffer_updated(part) == []
-    assert spare - spare_bytes() < 200_000, "more than a chunk and the first of the frame"
+    assert spare - spare_bytes() < 400_000, "more than a chunk and the first of the frame"
 
     held.clear()
     assert second.retry()
