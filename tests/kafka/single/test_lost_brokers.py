@@ -1,0 +1,131 @@
+"""A broker is killed while clients write and read at a single address: what was acknowledged is read once, in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.brokers.broker_loss import BrokerLoss
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_process import GatewayProcess
+
+WAIT_S = 90.0
+PARTITIONS = 9
+TOPIC = "lost"
+MORE = 300
+"""Records that are written and read before the next thing happens."""
+
+
+@pytest.fixture
+def gateway(
+    kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    directory = tmp_path_factory.mktemp("lost")
+    with GatewayProcess(
+        directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True, log_level="debug"
+    ) as process:
+        yield process
+
+
+class Writer(threading.Thread):
+    """Writes numbered records to all partitions in turn, and notes which are acknowledged."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(daemon=True)
+        options = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": int(WAIT_S * 1000)}
+        self._producer = Producer(endpoint.for_confluent | options)
+        self.stopping = threading.Event()
+        self.written = 0
+        self.acknowledged: set[int] = set()
+        self.failed: list[object] = []
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            number = self.written
+            self.written += 1
+            self._producer.produce(
+                TOPIC,
+                b"%d" % number,
+                partition=number % PARTITIONS,
+                on_delivery=lambda error, message: self._note(error, int(message.value())),
+            )
+            self._producer.poll(0.002)
+        self._producer.flush(WAIT_S)
+
+    def _note(self, error: object, number: int) -> None:
+        if error is None:
+            self.acknowledged.add(number)
+        else:
+            self.failed.append((number, error))
+
+
+class Reader(threading.Thread):
+    """Reads as the only member of a group."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(daemon=True)
+        options = {"group.id": "readers", "auto.offset.reset": "earliest", "auto.commit.interval.ms": 200}
+        self._consumer = Consumer(endpoint.for_confluent | options)
+        self.stopping = threading.Event()
+        self.found: dict[int, list[int]] = {one: [] for one in range(PARTITIONS)}
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.found.values()))
+
+    def run(self) -> None:
+        self._consumer.subscribe([TOPIC])
+        while not self.stopping.is_set():
+            message = self._consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                self.found[message.partition()].append(int(message.value()))
+        self._consumer.close()
+
+
+def await_more(writer: Writer, reader: Reader) -> None:
+    """Wait until more was written to each partition from now on, and read."""
+    goals = {one: writer.written + MORE + one for one in range(PARTITIONS)}
+    deadline = time.monotonic() + WAIT_S
+    while any(max(reader.found[one], default=0) < goal for one, goal in goals.items()):
+        read = {one: max(numbers, default=0) for one, numbers in reader.found.items()}
+        assert time.monotonic() < deadline, (read, writer.written, len(writer.acknowledged))
+        time.sleep(0.05)
+
+
+@pytest.mark.timeout(600)
+def test_nothing_that_was_acknowledged_is_lost(kafka_cluster: EmbeddedKafka, gateway: GatewayProcess) -> None:
+    endpoint = gateway.endpoint("initech")
+    admin = AdminClient(endpoint.for_confluent)
+    for future in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)]).values():
+        future.result(WAIT_S)
+    loss = BrokerLoss(kafka_cluster, elects_first=False)
+    writer, reader = Writer(endpoint), Reader(endpoint)
+    writer.start()
+    reader.start()
+    await_more(writer, reader)
+
+    for node_id in (2, 3):
+        with loss.without(node_id):
+            await_more(writer, reader)
+        await_more(writer, reader)
+    writer.stopping.set()
+    writer.join(2 * WAIT_S)
+    deadline = time.monotonic() + WAIT_S
+    while reader.count < len(writer.acknowledged) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    reader.stopping.set()
+    reader.join(WAIT_S)
+
+    assert not writer.is_alive()
+    assert writer.failed == []
+    assert writer.acknowledged == set(range(writer.written))
+    for partition, numbers in reader.found.items():
+        assert numbers == sorted(numbers), f"partition {partition} is out of order"
+        assert numbers == list(range(partition, writer.written, PARTITIONS))
+    assert any(one["event"] == "route_lost" for one in gateway.events())
