@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bifrost.routes.route_kinds import route_kind
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
@@ -142,6 +141,8 @@ def common_versions(offered: Sequence[OfferedVersions]) -> OfferedVersions:
 
 def behind_one_address(offered: Sequence[OfferedVersions]) -> OfferedVersions:
     """Intersect what all brokers of a cluster offer; without the APIs that are not served behind a single address."""
+    from bifrost.routes.route_kinds import route_kind  # Only for those who have such an address.
+
     common = common_versions(offered)
     ranges = {key: versions for key, versions in common.ranges.items() if route_kind(key) is not None}
     return OfferedVersions(ranges, common.broker_response)

@@ -30,6 +30,8 @@ NOT_NEEDED = {
     "jwt", "kafka", "multiprocessing", "prometheus_client", "rich.console", "tempfile", "typer", "unittest", "zipfile",
 }  # fmt: skip
 """Modules that a gateway without OAuth, Kerberos and an admin port has no use for; each would stay."""
+NOT_NEEDED_ROOMS = ("bifrost.routes.", "bifrost.gateway.routing.", "bifrost.gateway.brokers.cluster_routes")
+"""What only a listener with a single address needs."""
 
 
 def _soon(is_so: Callable[[], bool], timeout_s: float = 10.0) -> bool:
@@ -82,3 +84,4 @@ def test_a_gateway_imports_nothing_that_its_configuration_does_not_need(
     imported = set(re.findall(r"^import time:.*\| +([\w.]+)$", gateway.log(), re.MULTILINE))
     assert {"uvloop", "pydantic", "bifrost.gateway.gateway"} <= imported
     assert imported & NOT_NEEDED == set()
+    assert not [one for one in imported if one.startswith(NOT_NEEDED_ROOMS)]

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -21,7 +21,6 @@ from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
-from bifrost.gateway.brokers.cluster_routes import ClusterRoutes
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
@@ -33,6 +32,9 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsRequest, DescribeConfigsRequest, MetadataRequest
 from bifrost.wire.schema import request_schema
+
+if TYPE_CHECKING:
+    from bifrost.gateway.brokers.cluster_routes import ClusterRoutes
 
 log = structlog.get_logger()
 
@@ -120,8 +122,7 @@ class Cluster:
         self._metadata_version = 0
         self._lock = asyncio.Lock()
         self._offered_by_all: tuple[tuple[OfferedVersions, ...], OfferedVersions] | None = None
-        self.routes = ClusterRoutes(self._open, now_ms)
-        """Which broker leads and coordinates what, as far as clients behind a single address have asked for it."""
+        self._routes: ClusterRoutes | None = None
         self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers, self.topic_defaults)
         """Look-ups of the topic IDs that clients name, and of the number of a tenant's topics."""
 
@@ -150,6 +151,15 @@ class Cluster:
     def any_broker(self) -> Broker | None:
         """Return a broker at random, for a client that bootstraps; None while none is known."""
         return random.choice(tuple(self._brokers.values())) if self._brokers else None
+
+    @property
+    def routes(self) -> "ClusterRoutes":
+        """Which broker leads and coordinates what, as far as clients behind a single address have asked for it."""
+        if self._routes is None:
+            from bifrost.gateway.brokers.cluster_routes import ClusterRoutes  # Only for such clients.
+
+            self._routes = ClusterRoutes(self._open, self._now_ms)
+        return self._routes
 
     def offered_by_all(self) -> OfferedVersions:
         """Return what clients behind a single address are offered: what every broker has."""
@@ -239,7 +249,8 @@ class Cluster:
         if client is not None:
             await client.close()
         await self.look_ups.close()
-        await self.routes.close()
+        if self._routes is not None:
+            await self._routes.close()
 
     async def _ask(self, build_request: Callable[[int], Message]) -> Any:
         """Send a Metadata request in the newest version that both sides know, over the open connection or a new one."""

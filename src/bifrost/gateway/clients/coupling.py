@@ -1,11 +1,10 @@
 """Couples the two sides of a client's connection by compiled relays, one in each direction (`frame_relay.pyx`)."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_up_socket
-from bifrost.gateway.routing.router import Router
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.wire.errors import FrameTooLarge
@@ -13,8 +12,9 @@ from bifrost.wire.framer import Framer
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
+    from bifrost.gateway.routing.router import Router
 
-BrokerSide = BrokerConnection | Router
+BrokerSide = Union[BrokerConnection, "Router"]
 """What a client's connection sends requests to: one broker, or at a single address all."""
 
 
@@ -39,7 +39,7 @@ def couple(
     """
     if transport is None or broker is None or broker.transport is None:
         return transport
-    if isinstance(broker, Router):
+    if not isinstance(broker, BrokerConnection):
         session.needs_whole = True
         transport = _taken(transport, client)
         transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))

@@ -18,7 +18,6 @@ from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.loop.loop_guard import peer_of
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.ports import Port
-from bifrost.routes.one_broker import NODE_ID
 from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
@@ -234,7 +233,11 @@ class Listener:
         ports = port_range.broker_port_range
         host, port = port_range.advertised_host, port_range.bootstrap_port
         if ports is None:
-            only = NODE_ID if listener_set.single_address else min(self._known, default=0)
+            only = min(self._known, default=0)
+            if listener_set.single_address:
+                from bifrost.routes.one_broker import NODE_ID  # Only for those who have such an address.
+
+                only = NODE_ID
             return BrokerPorts(host, start=port, end=port, broker_id_base=only)
         return BrokerPorts(host, start=ports.start, end=ports.end, broker_id_base=port_range.broker_id_base)
 

@@ -18,13 +18,13 @@ from bifrost.gateway.brokers.cluster import Broker, BrokersByCluster, Cluster
 from bifrost.gateway.brokers.stored_batches import read_batches
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.errors import BrokerError, LoginError
-from bifrost.gateway.routing.router import Router
 from bifrost.session.client_session import ClientSession
 from bifrost.state.state_outcome import OFF
 from bifrost.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
+    from bifrost.gateway.routing.router import Router
 
 _ACLS_VERSION = 3
 """Newest version of DescribeAcls, CreateAcls and DeleteAcls that is used here."""
@@ -62,7 +62,7 @@ class WayToBroker:
         chosen = self._brokers.get(self._session.virtual_cluster.upstream)
         return None if chosen is None else f"{chosen.host}:{chosen.port}"
 
-    async def connect(self, client: "ClientConnection") -> BrokerConnection | Router:
+    async def connect(self, client: "ClientConnection") -> "BrokerConnection | Router":
         """Return a connection to the broker, logged in. When very many clients come at once, they connect by turns.
 
         At a single address it is a router, which connects to brokers when they are needed.
@@ -71,6 +71,8 @@ class WayToBroker:
             BrokerError: the gateway cannot connect or log in.
         """
         if self._is_single:
+            from bifrost.gateway.routing.router import Router  # Only for those who have such an address.
+
             return Router(
                 client, self._gateway, self._gateway.tenants.rooms, self.cluster, lambda: self._login
             )
@@ -78,7 +80,7 @@ class WayToBroker:
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
 
-    async def renew_login(self, broker_side: BrokerConnection | Router) -> None:
+    async def renew_login(self, broker_side: "BrokerConnection | Router") -> None:
         """Log in again on a connection that awaits no answer (KIP-368).
 
         Raises:
