@@ -4,7 +4,7 @@ Most name one group or transactional ID, in the first field of the body or the s
 each coordinator gets its own part; the answers have a list as well, which is put together in the order of the request.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -111,18 +111,30 @@ def keys_of(api_key: int, request: Any) -> list[str]:
     return [lists.key_of(one) for one in getattr(request, lists.asked) or ()]
 
 
-def parts_by_node(api_key: int, request: Any, node_of: Mapping[str, int]) -> dict[int, list[Any]]:
-    """Return which items of the list of a request each broker gets."""
-    lists, parts = _LISTS[ApiKey(api_key)], dict[int, list[Any]]()
-    for item in getattr(request, lists.asked) or ():
-        parts.setdefault(node_of[lists.key_of(item)], []).append(item)
-    return parts
-
-
-def with_items(api_key: int, request: Any, items: list[Any]) -> Any:
-    """Make a request ask for these items alone, and return it."""
-    setattr(request, _LISTS[ApiKey(api_key)].asked, items)
+def with_names(api_key: int, request: Any, names: Container[str]) -> Any:
+    """Make a request ask for these names alone, and return it."""
+    lists = _LISTS[ApiKey(api_key)]
+    setattr(
+        request, lists.asked, [one for one in getattr(request, lists.asked) if lists.key_of(one) in names]
+    )
     return request
+
+
+def names_with(api_key: int, version: int, response: Any, codes: Container[int]) -> list[str]:
+    """Return the names in an answer that have one of these errors; none, if the answer has no list."""
+    if not has_list(api_key, version):
+        return []
+    lists = _LISTS[ApiKey(api_key)]
+    items = getattr(response, lists.answered)
+    return [getattr(one, lists.name) for one in items if one.error_code in codes]
+
+
+def without(api_key: int, response: Any, names: Container[str]) -> Any:
+    """Take these names out of an answer, and return it."""
+    lists = _LISTS[ApiKey(api_key)]
+    items = getattr(response, lists.answered)
+    setattr(response, lists.answered, [one for one in items if getattr(one, lists.name) not in names])
+    return response
 
 
 def merged_lists(api_key: int, keys: Iterable[str], answers: Iterable[Any]) -> Message:

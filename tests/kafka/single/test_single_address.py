@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
-from bifrost.embedded.kafka import EmbeddedKafka
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_process import GatewayProcess
@@ -18,25 +16,6 @@ from support.gateways.gateway_process import GatewayProcess
 WAIT_S = 40.0
 PARTITIONS = 9
 """Three for each broker."""
-
-
-@pytest.fixture(scope="module")
-def gateway(
-    kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    directory = tmp_path_factory.mktemp("single")
-    with GatewayProcess(directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True) as process:
-        yield process
-
-
-@pytest.fixture
-def endpoint(gateway: GatewayProcess) -> Endpoint:
-    return gateway.endpoint("initech")
-
-
-@pytest.fixture
-def admin(endpoint: Endpoint) -> AdminClient:
-    return AdminClient(endpoint.for_confluent)
 
 
 _made = 0
@@ -126,9 +105,12 @@ def test_idempotent_producer(endpoint: Endpoint, topic: str) -> None:
 
 
 def test_records_without_acknowledgement_arrive(endpoint: Endpoint, topic: str) -> None:
+    # A broker that does not know yet that it leads a new topic would lose them, as it does to any client.
+    produce(endpoint, topic, PARTITIONS, acks="all")
     produce(endpoint, topic, 900, acks=0)
 
-    in_order(consume(endpoint, topic, 900, group=f"g-{topic}"), 900)
+    found = consume(endpoint, topic, 900 + PARTITIONS, group=f"g-{topic}")
+    in_order([one for one in found if one.offset() > 0], 900)
 
 
 def test_kafka_python_produces_and_consumes(endpoint: Endpoint, topic: str) -> None:

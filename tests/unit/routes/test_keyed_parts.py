@@ -10,9 +10,10 @@ from bifrost.routes.keyed_parts import (
     has_list,
     keys_of,
     merged_lists,
-    parts_by_node,
+    names_with,
     single_key,
-    with_items,
+    with_names,
+    without,
 )
 from bifrost.routes.route_kinds import ROUTE_KINDS, RouteKind
 from bifrost.wire.api_keys import ApiKey
@@ -26,9 +27,10 @@ from bifrost.wire.messages import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     OffsetFetchRequest,
+    OffsetFetchResponse,
 )
 from bifrost.wire.programs import compile_layout
-from bifrost.wire.schema import request_schema
+from bifrost.wire.schema import request_schema, response_schema
 
 SINGLE = [
     (key, version)
@@ -74,22 +76,41 @@ def test_every_route_to_several_coordinators_has_its_list() -> None:
 
 
 def test_a_list_is_divided_among_the_coordinators() -> None:
-    request = DescribeGroupsRequest(groups=["a", "b", "c"])
-    parts = parts_by_node(ApiKey.DESCRIBE_GROUPS, request, {"a": 1, "b": 2, "c": 1})
+    request = DescribeGroupsRequest(groups=["a", "b", "c", "a"])
 
-    assert keys_of(ApiKey.DESCRIBE_GROUPS, request) == ["a", "b", "c"]
-    assert parts == {1: ["a", "c"], 2: ["b"]}
-    assert with_items(ApiKey.DESCRIBE_GROUPS, request, parts[1]).groups == ["a", "c"]
+    assert keys_of(ApiKey.DESCRIBE_GROUPS, request) == ["a", "b", "c", "a"]
+    assert with_names(ApiKey.DESCRIBE_GROUPS, request, {"a", "c"}).groups == ["a", "c", "a"]
 
 
 def test_items_that_are_structs_are_divided_by_their_names() -> None:
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     request = OffsetFetchRequest(groups=[group(group_id="a"), group(group_id="b")])
 
-    parts = parts_by_node(ApiKey.OFFSET_FETCH, request, {"a": 1, "b": 2})
+    part = with_names(ApiKey.OFFSET_FETCH, request, {"b"})
 
-    assert {node: [one.group_id for one in items] for node, items in parts.items()} == {1: ["a"], 2: ["b"]}
+    assert [one.group_id for one in part.groups] == ["b"]
     assert [has_list(ApiKey.OFFSET_FETCH, version) for version in (7, 8)] == [False, True]
+
+
+def test_what_has_one_of_some_errors_is_taken_out_of_an_answer() -> None:
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    answer = OffsetFetchResponse(
+        groups=[group(group_id="a"), group(group_id="b", error_code=16), group(group_id="c", error_code=69)]
+    )
+
+    names = names_with(ApiKey.OFFSET_FETCH, 8, answer, {15, 16})
+
+    assert names == ["b"]
+    assert names_with(ApiKey.OFFSET_FETCH, 7, answer, {15, 16}) == []
+    left = without(ApiKey.OFFSET_FETCH, answer, set(names)).groups
+    assert [(one.group_id, one.error_code) for one in left] == [("a", 0), ("c", 69)]
+
+
+def test_each_list_has_errors_by_item() -> None:
+    for key, lists in keyed_parts._LISTS.items():
+        schema = response_schema(key)
+        (items,) = [one for one in schema.fields if one.name == lists.answered]
+        assert {"error_code", lists.name} <= {one.name for one in items.fields}
 
 
 def test_answers_are_put_together_in_the_order_of_the_request() -> None:

@@ -1,7 +1,7 @@
 """Couples the two sides of a client's connection by compiled relays, one in each direction (`frame_relay.pyx`)."""
 
 import asyncio
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Union, cast
 
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.gateway.brokers.broker_connection import BrokerConnection, set_up_socket
@@ -33,20 +33,20 @@ def couple(
         framer: splits what the client sends.
         broker: the broker's side, logged in; it gives its transport another protocol when it logs in again. A router
             reads its brokers itself.
-        session: the client's session.
+        session: the client's session; if it needs whole requests, `broker` is a router.
     Returns:
         The client's transport from now on.
     """
     if transport is None or broker is None or broker.transport is None:
         return transport
-    if not isinstance(broker, BrokerConnection):
-        session.needs_whole = True
-        transport = _taken(transport, client)
+    transport = _taken(transport, client)
+    if session.needs_whole:
         transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
         return transport
-    transport, broker.transport = _taken(transport, client), _taken(broker.transport, broker)
-    transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
-    broker.transport.set_protocol(FrameRelay(broker.framer, session, client, broker, transport))
+    one = cast(BrokerConnection, broker)
+    one.transport = _taken(broker.transport, one)
+    transport.set_protocol(FrameRelay(framer, session, client, client, one.transport))
+    one.transport.set_protocol(FrameRelay(one.framer, session, client, one, transport))
     return transport
 
 

@@ -73,6 +73,7 @@ class WayToBroker:
         if self._is_single:
             from bifrost.gateway.routing.router import Router  # Only for those who have such an address.
 
+            self._session.needs_whole = True
             return Router(
                 client, self._gateway, self._gateway.tenants.rooms, self.cluster, lambda: self._login
             )

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-LATE = "broker_answer"
-"""What a late answer counts as, in `kafka_proxy_limits_hit_total`."""
-
 Buffer = bytes | memoryview
 Answered = Callable[[Buffer | None, bool], None]
 """Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker."""
@@ -233,8 +230,7 @@ class BrokerLink:
         if not due:
             return
         if min(due) <= self._router.loop.time():
-            hits = self._router.gateway.shared.lanes.in_flight_limits.hits
-            hits[LATE, self._router.tenant or ""] += 1
+            self._router.note_late()
             self._lose("the broker did not answer in time")
         else:
             self._watch(min(due))

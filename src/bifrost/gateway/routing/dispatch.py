@@ -3,12 +3,11 @@
 `begin` sends at once what it can; what lacks a leader or a coordinator waits for `look_up`, once.
 """
 
-from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.error_response import error_response
 from bifrost.gateway.routing.fetch_polls import FetchPolls
+from bifrost.gateway.routing.keyed_requests import MOVED, KeyedRequest, codes_of
 from bifrost.gateway.routing.split_requests import SplitRequest, split_of
 from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
@@ -16,14 +15,11 @@ from bifrost.routes.keyed_parts import Key
 from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
 from bifrost.routes.route_kinds import RouteKind, route_kind
 from bifrost.routes.shapes import shapes_of
-from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import MetadataResponse
-from bifrost.wire.program import Program, error_codes
-from bifrost.wire.programs import compile_program
-from bifrost.wire.schema import request_schema, response_schema
+from bifrost.wire.schema import request_schema
 
 if TYPE_CHECKING:
     from bifrost.gateway.routing.router import Request, Router, Turn
@@ -32,7 +28,6 @@ Buffer = bytes | memoryview
 
 _LISTS = (RouteKind.GROUPS, RouteKind.TRANSACTIONS)
 _SINGLE = (RouteKind.GROUP, RouteKind.TRANSACTION)
-_MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 _BROKER = 4
 """ConfigResource.Type.BROKER."""
 
@@ -102,61 +97,25 @@ class Dispatch:
 
     def _begin_keyed(self, request: "Request", kind: RouteKind, *, is_last: bool) -> bool:
         router, keys = self._router, self._keys(request, kind)
-        found = {key: router.cluster.routes.coordinator(key) for key in keys}
-        if not is_last and None in found.values():
+        nodes = [router.cluster.routes.coordinator(key) for key in keys]
+        if not is_last and None in nodes:
             return False
-        nodes = {name: router.home if node is None else node for (_, name), node in found.items()}
-        if len(set(nodes.values())) <= 1:
-            turn, node_id = router.turn(), next(iter(nodes.values()), router.home)
-            router.send(node_id, request, self._keyed_answer(turn, request, keys))
+        if kind in _LISTS:
+            KeyedRequest(router, request, keys).send()
             return True
-        self._send_list(request, keys, nodes)
-        return True
-
-    def _keyed_answer(self, turn: "Turn", request: "Request", keys: list[Key]) -> Any:
-        router = self._router
+        turn = router.turn()
 
         def answered(frame: Buffer | None, _may_be_done: bool) -> None:
             if frame is None:
                 router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 return
-            self._note_moved(request, frame, keys)
+            if not MOVED.isdisjoint(codes_of(request, frame)):
+                router.cluster.routes.forget_coordinators(keys)
             router.answer(turn, frame)
 
-        return router.guarded(answered)
-
-    def _note_moved(self, request: "Request", frame: Buffer, keys: list[Key]) -> None:
-        if not _MOVED.isdisjoint(_codes(request, frame)):
-            self._router.cluster.routes.forget_coordinators(keys)
-
-    def _send_list(self, request: "Request", keys: list[Key], nodes: dict[str, int]) -> None:
-        """Send each coordinator its part of a list."""
-        router, turn = self._router, self._router.turn()
-        parts = keyed_parts.parts_by_node(request.api_key, request.decoded(), nodes)
-        answers: dict[int, Message] = {}
-
-        def answered(node_id: int, part: "Request", frame: Buffer | None) -> None:
-            if frame is None:
-                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-                answers[node_id] = _error(part, code)
-            else:
-                self._note_moved(request, frame, keys)
-                answers[node_id] = part.read(frame)
-            if len(answers) == len(parts):
-                names = [name for _, name in keys]
-                merged = keyed_parts.merged_lists(request.api_key, names, [answers[one] for one in parts])
-                router.answer(turn, request.answered_by(merged))
-
-        for node_id, items in parts.items():
-            changed = keyed_parts.with_items(request.api_key, request.decoded(), items)
-            part = request._replace(segments=request.encoded(changed))
-
-            def on_answer(
-                frame: Buffer | None, _may: bool, node_id: int = node_id, part: "Request" = part
-            ) -> None:
-                answered(node_id, part, frame)
-
-            router.send(node_id, part, router.guarded(on_answer))
+        node_id = next((one for one in nodes if one is not None), router.home)
+        router.send(node_id, request, router.guarded(answered))
+        return True
 
     # -- any broker, the controller, or all
 
@@ -199,10 +158,9 @@ class Dispatch:
                 self._router.cluster.routes.learn(message)
             show_one(message)
             return request.answered_by(message)
-        if route_kind(request.api_key) is RouteKind.CONTROLLER:
-            codes = _codes(request, frame)
-            if ErrorCode.NOT_CONTROLLER in codes:
-                self._router.start(self._router.cluster.refresh())
+        is_changed = route_kind(request.api_key) is RouteKind.CONTROLLER
+        if is_changed and ErrorCode.NOT_CONTROLLER in codes_of(request, frame):
+            self._router.start(self._router.cluster.refresh())
         return frame
 
     def _ask_all(self, turn: "Turn", request: "Request") -> None:
@@ -260,16 +218,3 @@ def _error(request: "Request", code: ErrorCode) -> Message:
     response = error_response(request.decoded(), request.api_version, code)
     assert response is not None, "an API whose answers are merged has a place for errors"
     return response
-
-
-@cache
-def _program(api_key: int, version: int) -> Program:
-    return compile_program(response_schema(api_key).name, version, {})
-
-
-def _codes(request: "Request", frame: Buffer) -> Iterable[int]:
-    """Return the error codes in an answer."""
-    is_flexible = response_schema(request.api_key).response_header_version(request.api_version) >= 1
-    start, _ = headers.response_body_offset(frame, is_flexible)
-    found = error_codes(_program(request.api_key, request.api_version), frame, start)
-    return [code for code, _ in found]

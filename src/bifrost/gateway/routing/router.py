@@ -49,6 +49,9 @@ REBALANCE_TIMEOUT_S = 1800.0
 """The same for what a broker answers when all members of a group have come: Kafka's default of
 `group.max.session.timeout.ms`, beyond which no group waits."""
 
+LATE = "broker_answer"
+"""What a late answer counts as, in `kafka_proxy_limits_hit_total`."""
+
 _SLOW = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 
@@ -157,6 +160,7 @@ class Router:
         self._held: deque[Request] = deque()
         self._links: dict[tuple[int, bool], BrokerLink] = {}
         self._task: asyncio.Task[None] | None = None
+        self._side_tasks: set[asyncio.Task[None]] = set()
         self._is_delivering = self._is_updating = self._is_closed = False
         self._home = -1
         self._dispatch = Dispatch(self)
@@ -320,23 +324,30 @@ class Router:
             link.update_reading()
 
     def start(self, awaitable: "Awaitable[None]") -> None:
-        """Do something beside the requests; its errors are logged."""
+        """Do something beside the requests; an error of the gateway's own ends the client's connection."""
 
         async def run() -> None:
             try:
-                await awaitable
-            except BrokerError:
-                pass
+                with suppress(BrokerError):
+                    await awaitable
             except Exception as error:
-                report("route", error, tenant=self.tenant)
+                self.fail(error)
 
-        self._side_task = self.loop.create_task(run())
+        task = self.loop.create_task(run())
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
+
+    def note_late(self) -> None:
+        """Count that a broker, or a coordinator, was not there in time."""
+        self.gateway.shared.lanes.in_flight_limits.hits[LATE, self.tenant or ""] += 1
 
     def _close(self) -> None:
         """End: what the client has produced still goes to the brokers, as bytes do that a socket has taken."""
         self._is_closed, self.transport, self.is_read = True, None, True
         self._dispatch.close()
         self._turns.clear()
+        for task in self._side_tasks:
+            task.cancel()
         self._held = deque(one for one in self._held if one.api_key == ApiKey.PRODUCE)
         if self._task is None:
             self._finish_links()
