@@ -20,6 +20,7 @@ from bifrost.config.records.encryption_config import EnvelopeEncryptionConfig
 from bifrost.config.records.filter_configs import ProducePolicyConfig, RecordHeadersConfig
 from bifrost.config.records.masking_config import MaskingConfig
 from bifrost.config.records.python_transform_config import PythonTransformConfig
+from bifrost.config.records.registry_config import OF_REGISTRY
 from bifrost.config.records.schema_config import SchemaValidatorConfig
 from bifrost.config.section import Section
 
@@ -62,6 +63,16 @@ def _without(*keys: str) -> Schema:
 
 def _needs(*keys: str) -> Schema:
     return {"required": list(keys)}
+
+
+def _some(key: str) -> Schema:
+    """A section in which a list is given and has something."""
+    return {"properties": {key: {"minItems": 1}}, "required": [key]}
+
+
+def _none(*keys: str) -> Schema:
+    """A section in which lists have nothing."""
+    return {"properties": {key: {"maxItems": 0} for key in keys}}
 
 
 def _protocol(*wanted: str, default: str) -> Schema:
@@ -130,6 +141,8 @@ def _filter(name: str, *needed: str) -> Schema:
 
 _HASHES = {"properties": {"fields": {"contains": _has("action", "hash")}}, "required": ["fields"]}
 """A config with a field that is hashed."""
+
+_FORMAT = _if(_has("format", "schema"), _needs("registry_url"), _without(*sorted(OF_REGISTRY)))
 
 _QUARANTINES = _if(_has("fail", "quarantine"), _needs("quarantine_topic"))
 
@@ -310,9 +323,11 @@ SECTIONS: Mapping[str, list[Schema]] = {
                             _if(_needs("sealing_key_file"), _has("mode", "values")),
                             _if(
                                 _has("mode", "fields"),
-                                {"properties": {"sealed_fields": {"minItems": 1}}} | _needs("sealed_fields"),
-                                {"properties": {"sealed_fields": {"maxItems": 0}}},
+                                {"anyOf": [_some("sealed_fields"), _some("sealed_tags")]},
+                                _none("sealed_fields", "sealed_tags"),
                             ),
+                            _FORMAT,
+                            _if(_has("format", "schema"), _has("mode", "fields"), _none("sealed_tags")),
                         ]
                     }
                 }
@@ -329,8 +344,13 @@ SECTIONS: Mapping[str, list[Schema]] = {
             _has("name", "Masking"),
             {
                 "properties": {
-                    "config": _if(_HASHES, _needs("hash_key_file"), _without("hash_key_file"))
-                    | {"properties": {"fields": {"minItems": 1}}}
+                    "config": {
+                        "allOf": [
+                            _if(_HASHES, _needs("hash_key_file"), _without("hash_key_file")),
+                            _FORMAT,
+                        ],
+                        "properties": {"fields": {"minItems": 1}},
+                    }
                 }
             },
         ),

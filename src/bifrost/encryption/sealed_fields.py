@@ -1,42 +1,32 @@
-"""Seals single fields of JSON values, and opens them; docs/encryption.md has the layout and what is bound.
+"""Seals single fields of JSON and Avro values, and opens them; docs/encryption.md has the layout and what is bound.
 
-A sealed field is a JSON text, the mark and an envelope in base64, in place of whatever JSON was there; null stays null.
+A sealed field is an envelope in place of whatever was there (field_forms.py); null stays null.
 """
 
-import base64
 import binascii
-import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Final
 
 from cryptography.exceptions import InvalidTag
 
 from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.encryption.errors import BrokenSeal, UnknownEnvelope
+from bifrost.encryption.field_forms import JSON, MARK, OF_AVRO, OF_JSON, FieldForm
 from bifrost.records.codec.columns import Columns
 
-MARK: Final = b"bifrost:sealed:"
-"""How the text of a sealed field begins."""
-
-_START: Final = b"BFST\x01\x04\x01\x00"
-"""Magic, version, mode of a field, AES-256-GCM, reserved."""
 _NONCE, _TAG = 12, 16
-_SEALED = re.compile(b'"' + MARK + rb'[^"]*"')
-_DEK_AT = len(_START) + _NONCE
+_DEK_AT = len(OF_JSON) + _NONCE
 _DEK_HEAD = Struct(">IHH")
 _SIZE = Struct(">i")
 _COUNTER = Struct(">I")
+_MOST_OF_HEADER = _DEK_AT + _DEK_HEAD.size + 2 * 0xFFFF
+_SEALED = re.compile(MARK + rb"([A-Za-z0-9_-]*)")
 
 
-def is_sealed(content: bytes) -> bool:
-    """Whether the JSON of a field is a sealed one."""
-    return content.startswith(b'"' + MARK)
-
-
-def dek_header_of(envelope: bytes) -> bytes:
-    """Return what names the DEK of a sealed field.
+def dek_header_of(envelope: bytes, start: bytes) -> bytes:
+    """Return what names the DEK of a sealed field; `start` is how its envelope begins.
 
     Raises:
         UnknownEnvelope: it has another version, mode or cipher.
@@ -44,7 +34,7 @@ def dek_header_of(envelope: bytes) -> bytes:
     """
     if len(envelope) < _DEK_AT + _DEK_HEAD.size + _TAG:
         raise BrokenSeal("the envelope of a field is cut off")
-    if not envelope.startswith(_START):
+    if not envelope.startswith(start):
         raise UnknownEnvelope("the envelope of a field has another version, mode or cipher")
     _, reference, wrapped = _DEK_HEAD.unpack_from(envelope, _DEK_AT)
     end = _DEK_AT + _DEK_HEAD.size + reference + wrapped
@@ -53,19 +43,9 @@ def dek_header_of(envelope: bytes) -> bytes:
     return envelope[_DEK_AT:end]
 
 
-def read_envelope(content: bytes) -> bytes:
-    """Return the envelope of a sealed field.
-
-    Args:
-        content: its JSON; programs that write JSON anew may have written its characters in another way.
-    Raises:
-        BrokenSeal: it is none.
-    """
-    try:
-        text = json.loads(content) if b"\\" in content else content[1:-1].decode()
-        return base64.b64decode(text[len(MARK) :], altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        raise BrokenSeal("the envelope of a field is no base64") from None
+def has_sealed_fields(value: bytes) -> bool:
+    """Whether fields of a value are sealed, wherever they are; bytes that a client wrote may look so."""
+    return MARK in value or OF_AVRO in value
 
 
 def headers_in(value: bytes) -> set[bytes]:
@@ -74,7 +54,24 @@ def headers_in(value: bytes) -> set[bytes]:
     Raises:
         BrokenSeal, UnknownEnvelope: an envelope is malformed.
     """
-    return {dek_header_of(read_envelope(found[0])) for found in _SEALED.finditer(value)}
+    found: set[bytes] = set()
+    for text in _SEALED.finditer(value):
+        # What follows a text of Avro may look like more of it; the header stands before that.
+        envelope = _decoded(text[1])
+        found.add(dek_header_of(envelope, OF_AVRO if envelope.startswith(OF_AVRO) else OF_JSON))
+    at = value.find(OF_AVRO)
+    while at >= 0:
+        found.add(dek_header_of(value[at : at + _MOST_OF_HEADER + _TAG], OF_AVRO))
+        at = value.find(OF_AVRO, at + 1)
+    return found
+
+
+def _decoded(text: bytes) -> bytes:
+    whole = text[: 4 * -(-_MOST_OF_HEADER // 3)]
+    try:
+        return urlsafe_b64decode(whole[: len(whole) - len(whole) % 4])
+    except (ValueError, binascii.Error):
+        raise BrokenSeal("the envelope of a field is no base64") from None
 
 
 class _Bound:
@@ -98,17 +95,27 @@ class FieldSealer:
         """Seal for a place with a DEK."""
         self._bound, self._dek = _Bound(columns, binding), dek
 
-    def __call__(self, record: int, names: list[bytes], content: bytes) -> bytes:
-        """Return the sealed field.
+    def __call__(
+        self, record: int, names: Sequence[bytes], content: bytes, form: FieldForm | None = None
+    ) -> bytes | None:
+        """Return the sealed field; None: it is null.
 
+        Args:
+            record: its place in the batch.
+            names: what led there.
+            content: the field, as it stands in its value.
+            form: how it is sealed; None: as JSON.
         Raises:
             DekUsedUp: it needs another DEK.
         """
+        form = JSON if form is None else form
+        if form.is_null(content):
+            return None
         dek = self._dek
         nonce = dek.nonce_prefix + _COUNTER.pack(dek.take(1, len(content)))
-        before = _START + nonce + dek.header
+        before = form.start + nonce + dek.header
         sealed = dek.dek.cipher.encrypt(nonce, content, self._bound.of(record, names, before))
-        return b'"%s%s"' % (MARK, base64.urlsafe_b64encode(before + sealed))
+        return form.wrap(before + sealed)
 
 
 class FieldFinder:
@@ -123,15 +130,19 @@ class FieldFinder:
         self.dek_headers: set[bytes] = set()
         self.not_sealed = 0
 
-    def __call__(self, record: int, names: list[bytes], content: bytes) -> None:
+    def __call__(
+        self, record: int, names: Sequence[bytes], content: bytes, form: FieldForm | None = None
+    ) -> None:
         """Note a field.
 
         Raises:
             BrokenSeal, UnknownEnvelope: its envelope is malformed.
         """
-        if is_sealed(content):
-            self.dek_headers.add(dek_header_of(read_envelope(content)))
-        else:
+        form = JSON if form is None else form
+        envelope = None if form.is_null(content) else form.unwrap(content)
+        if envelope is not None:
+            self.dek_headers.add(dek_header_of(envelope, form.start))
+        elif not form.is_null(content):
             self.not_sealed += 1
 
 
@@ -142,16 +153,23 @@ class FieldOpener:
         """Open what was sealed for a place, with DEKs by what names them."""
         self._bound, self._deks = _Bound(columns, binding), deks
 
-    def __call__(self, record: int, names: list[bytes], content: bytes) -> bytes:
-        """Return what was sealed.
+    def __call__(
+        self, record: int, names: Sequence[bytes], content: bytes, form: FieldForm | None = None
+    ) -> bytes | None:
+        """Return what was sealed; None: it is null.
 
         Raises:
             BrokenSeal: it was changed, or belongs to another place, record key or field.
         """
-        envelope = read_envelope(content)
-        header = dek_header_of(envelope)
+        form = JSON if form is None else form
+        if form.is_null(content):
+            return None
+        envelope = form.unwrap(content)
+        if envelope is None:
+            raise BrokenSeal(f"a field of record {record} is not sealed")
+        header = dek_header_of(envelope, form.start)
         before = _DEK_AT + len(header)
-        nonce = envelope[len(_START) : _DEK_AT]
+        nonce = envelope[len(form.start) : _DEK_AT]
         bound = self._bound.of(record, names, envelope[:before])
         try:
             return self._deks[header].cipher.decrypt(nonce, envelope[before:], bound)

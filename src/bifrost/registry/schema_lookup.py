@@ -44,11 +44,13 @@ class SchemaLookup:
         named = f"schema {told(key.schema_id)}"
         try:
             client = self._connected()
-            subjects = client.subjects(key.schema_id)
+            subjects = client.subjects(key.schema_id) if key.topics else ()
             is_read = key.is_read or key.strategy is not SubjectStrategy.TOPIC
             reader = self._reader(client, key.schema_id) if is_read else None
         except NoSuchSchema:
             return SchemaAnswer(f"{named} is not registered")
+        if not key.topics:
+            return SchemaAnswer(None, reader)
         wanted = subjects_of(key, () if reader is None else reader.names)
         if not is_of_subject(subjects, wanted):
             subject = wanted[-1] if wanted else "that its name makes"

@@ -1,5 +1,8 @@
 """Checks Avro payloads against a program: see avro_check.pyx."""
 
+class NoAvro(ValueError):
+    """Bytes are no value of a schema. The text says why and at which byte, without any content."""
+
 class AvroProgram:
     """A schema as a flat program; `avro_program.py` makes it."""
 
@@ -10,8 +13,7 @@ class AvroProgram:
         """Return how many values a payload has.
 
         Raises:
-            ValueError: it does not read under the schema, or has more values or depth than is allowed; the text
-                says why and at which byte, without any content.
+            NoAvro: it does not read under the schema, or has more values or depth than is allowed.
         """
 
 NULL_TYPE: int

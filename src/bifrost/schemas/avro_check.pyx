@@ -21,9 +21,6 @@ from libc.stdlib cimport free, malloc
 from bifrost.wire.steps cimport python_step
 
 cdef enum:
-    _NULL, _BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE, _BYTES, _STRING, _FIXED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD
-    MAX_DEPTH = 200        # types within each other: deeper data is an attack on the stack of readers
-    VALUES = 16            # so many values are a round of a loop
     PIECE = 16384          # bytes of a text that are looked at without a pause
     PIECE_ROUNDS = 64      # as long as so many rounds
 
@@ -33,13 +30,11 @@ BYTES, STRING, FIXED, ENUM, ARRAY, MAP, UNION, RECORD = _BYTES, _STRING, _FIXED,
 cdef struct Node:
     int32_t kind, first, count
 
-cdef struct Cursor:
-    const uint8_t* data
-    Py_ssize_t at, end
-    int64_t left           # values that may still come
+class NoAvro(ValueError):
+    pass
 
 cdef int wrong(Cursor* c, str reason) except -1:
-    raise ValueError(f"{reason} at byte {c.at}")
+    raise NoAvro(f"{reason} at byte {c.at}")
 
 cdef int64_t read_long(Cursor* c) except? -1:
     cdef uint64_t value = 0

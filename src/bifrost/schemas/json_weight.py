@@ -59,7 +59,7 @@ class _Scales:
         found = self._known.get(place)
         if found is None:
             self._open.add(place)
-            found = self._of(_pointed(self._documents[document], pointer), document)
+            found = self._of(pointed(self._documents[document], pointer), document)
             if max(found) > MAX_WEIGHT:
                 raise _Unbounded
             self._known[place] = found
@@ -121,7 +121,7 @@ def weight_of(schema: Any, references: Mapping[str, Any]) -> SchemaWeight | None
     """
     try:
         return _Scales({**references, "": schema}).at("", "")
-    except (_Unbounded, RecursionError):
+    except (_Unbounded, LookupError, RecursionError):
         return None
 
 
@@ -135,17 +135,21 @@ def _greatest(weights: Iterable[SchemaWeight]) -> SchemaWeight:
     return SchemaWeight(max(one.nodes for one in both), max(one.states for one in both))
 
 
-def _pointed(document: Any, pointer: str) -> Any:
-    """Return what a JSON pointer leads to; names of anchors, and characters that a URL encodes, are not looked for."""
+def pointed(document: Any, pointer: str) -> Any:
+    """Return what a JSON pointer leads to; names of anchors, and characters that a URL encodes, are not looked for.
+
+    Raises:
+        LookupError: it leads nowhere.
+    """
     if "%" in pointer or (pointer and not pointer.startswith("/")):
-        raise _Unbounded
+        raise LookupError
     found = document
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         try:
             found = found[int(key)] if isinstance(found, list) else found[key]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise _Unbounded from None
+        except (ValueError, TypeError):
+            raise LookupError from None
     return found
 
 

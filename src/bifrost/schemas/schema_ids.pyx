@@ -4,7 +4,7 @@
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp
 
-from bifrost.records.codec.section_writer cimport Field, Table, Views, is_null, read_table
+from bifrost.records.codec.section_writer cimport Field, Table, is_null, read_table
 from bifrost.wire.reader cimport be32
 from bifrost.wire.steps cimport python_step
 
@@ -56,14 +56,6 @@ cdef object id_of(const uint8_t* at, int size):
     return size
 
 cdef class Search:
-    """The keys or values of a batch, one after the other, as far as they name another ID than the one before."""
-    cdef Views views
-    cdef Table table
-    cdef Field* field
-    cdef bytes name
-    cdef const uint8_t* last
-    cdef int last_size
-
     def __cinit__(self, columns not None, bint is_key):
         self.views = Views.__new__(Views)
         read_table(columns, self.views, &self.table)
@@ -72,11 +64,11 @@ cdef class Search:
         self.last_size = NULL_FIELD
 
     cdef int look(self, Py_ssize_t record) except -1:
-        """0: null, 1: another ID than the last, now `last`; 2: the same."""
         cdef const uint8_t* at = NULL
         cdef int size = find_id(
             &self.table, self.field, record, <const uint8_t*><const char*>self.name, len(self.name), &at
         )
+        self.at = at
         if size == NULL_FIELD:
             return 0
         if size == self.last_size and (size < 0 or memcmp(at, self.last, size) == 0):

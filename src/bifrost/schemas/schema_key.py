@@ -48,7 +48,7 @@ class SchemaKey:
     registry: RegistrySettings
     schema_id: SchemaId
     topics: tuple[str, ...]
-    """What clients call the topic: by the path from the tenant, or from a namespace."""
+    """What clients call the topic: by the path from the tenant, or from a namespace. None: any schema will do."""
     is_key: bool
     strategy: SubjectStrategy
     is_read: bool

@@ -5,8 +5,6 @@ levels read each payload. What the registry says of an ID comes from the source 
 read is read by the source `readings`; all others here, one after the other, with pauses between them.
 """
 
-from pathlib import Path
-
 from bifrost.config.records.fail_mode import FailMode
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.config.records.schema_config import SchemaLevel, SchemaPart
@@ -16,7 +14,7 @@ from bifrost.records.codec.memory import MemoryBudget
 from bifrost.schemas.readers.reader import Reader, SchemaError, TakesLong
 from bifrost.schemas.record_check import ReadPart, fault_of
 from bifrost.schemas.schema_ids import find_records_with, find_schema_ids
-from bifrost.schemas.schema_key import RegistrySettings, SchemaAnswer, SchemaKey, SubjectStrategy
+from bifrost.schemas.schema_key import SchemaAnswer, SchemaKey, SubjectStrategy
 from bifrost.schemas.wire_format import (
     KEY_HEADER,
     NO_ID,
@@ -46,17 +44,14 @@ from bifrost.transforms.record_transform import (
     Rejection,
     SteppedTransform,
 )
+from bifrost.transforms.schema_registry import MAX_IDS, SOURCE, names_of, registry_of
 from bifrost.transforms.schema_step import SchemaStep
 from bifrost.transforms.transform_kind import Topic, TransformKind
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
-SOURCE = SchemaKey.source
-
 MAX_REJECTIONS = 1_000
 """Most records of a batch that the client is told of one by one; the batch is refused for all of them."""
-MAX_IDS = 100
-"""Most schemas that one batch may name: a producer uses a few, and each unknown one is asked for."""
 _ROUNDS = 100
 """Reading a payload counts for so many rounds of a loop."""
 
@@ -98,9 +93,7 @@ class SchemaValidator(SteppedTransform):
         self._strategy = SubjectStrategy(config.subject.value)
         self._max_bytes = config.max_payload_bytes
         self._registry = registry_of(config)
-        # Clients of a namespace call a topic by what is behind their own path.
-        tiers = topic.name.split(":")
-        self._topics = tuple(":".join(tiers[at:]) for at in range(len(tiers)))
+        self._topics = names_of(topic.name)
         self._checks, self._broken = None, None
         if config.level is SchemaLevel.RULES:
             # The library of the rules is loaded for those who have some.
@@ -294,26 +287,6 @@ def read_spec_of(tenant: str, name: str, config: FilterConfig) -> ReadSpec:
 def _reason_of(rejected: Rejected) -> str:
     """Return why a batch would have been refused, by its first record."""
     return rejected.reason or rejected.rejections[0].reason
-
-
-def registry_of(config: FilterConfig) -> RegistrySettings:
-    """Return the registry that a filter asks."""
-    assert config.registry_url is not None, "SchemaValidator has one"
-    return RegistrySettings(
-        config.registry_url,
-        config.registry_username,
-        _path(config.registry_password_file),
-        _path(config.registry_token_file),
-        _path(config.registry_ca_file),
-        config.registry_timeout_ms,
-        config.max_schemas,
-        config.schema_cache_ms,
-        config.unknown_schema_cache_ms,
-    )
-
-
-def _path(name: str | None) -> Path | None:
-    return None if name is None else Path(name)
 
 
 def _make(name: str, config: FilterConfig, topic: Topic) -> SchemaValidator:

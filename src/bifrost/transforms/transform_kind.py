@@ -47,6 +47,10 @@ def _none(config: FilterConfig) -> frozenset[int]:
     return frozenset()
 
 
+def _no_source(config: FilterConfig) -> frozenset[str]:
+    return frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class TransformKind:
     """What is common to all transforms of a kind."""
@@ -59,6 +63,8 @@ class TransformKind:
     """The settings `acks` with which a Produce request is refused, whatever its records are."""
     sources: frozenset[str] = frozenset()
     """The names of the sources that its transforms ask: `Key.source`."""
+    sources_of: Callable[[FilterConfig], frozenset[str]] = _no_source
+    """Those that they ask besides, as the config says."""
     is_exempt: Callable[[FilterConfig, str], bool] = _not_exempt
     """Whether the config itself says that the filter is not for a principal, `User:...`, whatever its rules say."""
     seals: bool = False

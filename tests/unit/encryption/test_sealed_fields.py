@@ -5,16 +5,14 @@ import pytest
 
 from bifrost.encryption.dek import DekLimits
 from bifrost.encryption.errors import BrokenSeal, DekUsedUp, UnknownEnvelope
+from bifrost.encryption.field_forms import JSON, MARK, OF_JSON
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_fields import (
-    MARK,
     FieldFinder,
     FieldOpener,
     FieldSealer,
     dek_header_of,
     headers_in,
-    is_sealed,
-    read_envelope,
 )
 from bifrost.records.codec.columns import ColumnRecord, Columns
 from support.encryption.sealing import PLACE, WRAPPED, opening, sealing
@@ -29,21 +27,36 @@ def opener(place: Place = PLACE, key: bytes = bytes(range(32))) -> FieldOpener:
     return FieldOpener(COLUMNS, place.binding, {HEADER: opening(key)})
 
 
+def sealed_by(sealer: FieldSealer, content: bytes = CONTENT) -> bytes:
+    found = sealer(0, NAMES, content)
+    assert found is not None
+    return found
+
+
+def sealed_field() -> bytes:
+    return sealed_by(FieldSealer(COLUMNS, PLACE.binding, sealing()))
+
+
+def envelope_of(sealed: bytes) -> bytes:
+    found = JSON.unwrap(sealed)
+    assert found is not None
+    return found
+
+
 def test_a_field_is_a_text_that_opens_to_what_was_there() -> None:
     sealer = FieldSealer(COLUMNS, PLACE.binding, sealing())
     for content in (CONTENT, b"12", b'{"x": [1.50, null]}', b"true", b'""'):
-        sealed = sealer(0, NAMES, content)
+        sealed = sealed_by(sealer, content)
 
         assert json.loads(sealed).startswith(MARK.decode())
-        assert is_sealed(sealed)
         assert content.strip(b'"') not in sealed or len(content) < 5
-        assert dek_header_of(read_envelope(sealed)) == HEADER
+        assert dek_header_of(envelope_of(sealed), OF_JSON) == HEADER
         assert opener()(0, NAMES, sealed) == content
     assert sealer(0, NAMES, CONTENT) != sealer(0, NAMES, CONTENT), "each has a nonce of its own"
 
 
 def test_a_reader_without_bifrost_can_open_it() -> None:
-    sealed = json.loads(FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT))
+    sealed = json.loads(sealed_field())
 
     envelope = base64.urlsafe_b64decode(sealed.removeprefix("bifrost:sealed:"))
     begin = 28 + len(WRAPPED.kek) + len(WRAPPED.wrapped)
@@ -54,7 +67,7 @@ def test_a_reader_without_bifrost_can_open_it() -> None:
 
 
 def test_another_place_key_field_or_dek_does_not_open_it() -> None:
-    sealed = FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT)
+    sealed = sealed_field()
 
     for wrong in (
         lambda: opener(Place("cluster", "physical.orders", 4))(0, NAMES, sealed),
@@ -69,8 +82,8 @@ def test_another_place_key_field_or_dek_does_not_open_it() -> None:
 
 
 def test_a_changed_bit_anywhere_is_an_error() -> None:
-    sealed = FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT)
-    envelope = read_envelope(sealed)
+    sealed = sealed_field()
+    envelope = envelope_of(sealed)
     for bit in range(8 * len(envelope)):
         changed = bytearray(envelope)
         changed[bit // 8] ^= 1 << bit % 8
@@ -78,15 +91,15 @@ def test_a_changed_bit_anywhere_is_an_error() -> None:
         with pytest.raises((BrokenSeal, UnknownEnvelope, KeyError)) as refused:
             opener()(0, NAMES, text)
         # Another DEK is asked for, and not there.
-        assert not isinstance(refused.value, KeyError) or dek_header_of(bytes(changed)) != HEADER
+        assert not isinstance(refused.value, KeyError) or dek_header_of(bytes(changed), OF_JSON) != HEADER
 
 
 @pytest.mark.parametrize("size", [0, 4, 8, 27, 60])
 def test_an_envelope_that_is_cut_off_is_an_error(size: int) -> None:
-    envelope = read_envelope(FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT))
+    envelope = envelope_of(sealed_field())
 
     with pytest.raises(BrokenSeal):
-        dek_header_of(envelope[:size])
+        dek_header_of(envelope[:size], OF_JSON)
 
 
 @pytest.mark.parametrize(
@@ -94,20 +107,20 @@ def test_an_envelope_that_is_cut_off_is_an_error(size: int) -> None:
 )
 def test_what_is_no_base64_is_an_error(text: bytes) -> None:
     with pytest.raises(BrokenSeal):
-        read_envelope(text)
+        JSON.unwrap(text)
 
 
 def test_programs_that_write_json_anew_may_escape_characters() -> None:
-    sealed = FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT)
+    sealed = sealed_field()
 
     assert opener()(0, NAMES, sealed.replace(b"A", b"\\u0041")) == CONTENT
 
 
 def test_fields_are_found_with_the_deks_that_they_need() -> None:
-    sealed, finder = FieldSealer(COLUMNS, PLACE.binding, sealing())(0, NAMES, CONTENT), FieldFinder()
+    sealed, finder = sealed_field(), FieldFinder()
 
     for content in (sealed, CONTENT, b"12", sealed):
-        assert finder(0, NAMES, content) is None
+        finder(0, NAMES, content)
 
     assert (finder.dek_headers, finder.not_sealed) == ({HEADER}, 2)
     assert headers_in(b'{"a": {"b": [' + sealed + b', 1]}, "c": "bifrost"}') == {HEADER}

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictStr
 
 from bifrost.config.records.masking_config import MAX_FIELDS, JsonPath
+from bifrost.config.records.registry_config import FormatConfig, SubjectConfig, ValueFormat, check_format
 from bifrost.config.section import Section
 from bifrost.config.values import Count, HttpUrl, Text
 
@@ -16,6 +17,9 @@ MAX_KEKS = 16
 
 KeyId = Annotated[StrictStr, Field(min_length=1, max_length=400)]
 
+
+Tag = Annotated[StrictStr, Field(min_length=1, max_length=256)]
+"""What a schema says of a field, in `confluent:tags`."""
 
 SEALING_KEY_FORM = r"v1 [0-9a-f]{16} [A-Za-z0-9+/]+=*"
 """A wrapped sealing key, as its file has it (encryption/sealing_key.py)."""
@@ -99,7 +103,7 @@ class AwsKms(Section):
     """Another endpoint than that of the region. Default: the key is absent."""
 
 
-class EnvelopeEncryptionConfig(Section):
+class EnvelopeEncryptionConfig(FormatConfig, SubjectConfig):
     """What EnvelopeEncryption does."""
 
     kms_provider: KmsProvider | None = Field(default=None, examples=["Vault"])
@@ -121,14 +125,19 @@ class EnvelopeEncryptionConfig(Section):
 
     mode: SealMode = SealMode.BATCHES
     """Of `EnvelopeEncryption`: `batches` seals the records of a batch together, with their keys and headers; `values`
-    seals each value by itself, for compacted topics; `fields` seals `sealed_fields` of JSON values. Default
-    `batches`."""
+    seals each value by itself, for compacted topics; `fields` seals `sealed_fields` and those with `sealed_tags` of
+    JSON and Avro values. Default `batches`."""
 
     sealed_fields: tuple[JsonPath, ...] = Field(
         default=(), max_length=MAX_FIELDS, examples=["[customer.email, 'cards[*].number']"]
     )
     """Of `EnvelopeEncryption` with `mode: fields`: paths of the fields, as with `Masking`: names with dots between; `*`
-    stands for any name; `[*]` at the end seals the elements of an array one by one. Required there. Default: none."""
+    stands for any name; `[*]` at the end seals the elements of an array one by one. Required there, unless there are
+    `sealed_tags`. Default: none."""
+
+    sealed_tags: tuple[Tag, ...] = Field(default=(), max_length=MAX_FIELDS, examples=["[PII]"])
+    """Of `EnvelopeEncryption` with `mode: fields` and `format: schema`: fields are sealed that have one of these tags
+    in their schema (`confluent:tags`). Default: none."""
 
     sealing_key_file: Text | None = Field(default=None, examples=["secrets/payments.sealing"])
     """Of `EnvelopeEncryption` with `mode: values`: file of the wrapped key, made by `bifrost sealing-key create`, by
@@ -192,8 +201,13 @@ def check_encryption(config: EnvelopeEncryptionConfig) -> None:
         raise ValueError("kms_provider: KeyFile needs config.key_file")
     if config.sealing_key_file is not None and config.mode is not SealMode.VALUES:
         raise ValueError("sealing_key_file is for mode: values; with mode: batches keys are sealed as well")
-    if bool(config.sealed_fields) != (config.mode is SealMode.FIELDS):
-        raise ValueError("mode: fields needs sealed_fields, and no other mode has them")
+    if bool(config.sealed_fields or config.sealed_tags) != (config.mode is SealMode.FIELDS):
+        raise ValueError("mode: fields needs sealed_fields or sealed_tags, and no other mode has them")
+    if config.sealed_tags and config.format is not ValueFormat.SCHEMA:
+        raise ValueError("sealed_tags are those of schemas: they need format: schema")
+    if config.format is ValueFormat.SCHEMA and config.mode is not SealMode.FIELDS:
+        raise ValueError("format: schema is for mode: fields")
+    check_format(config)
     package = "boto3" if provider is KmsProvider.AWS_KMS else "cryptography"
     for one in {"cryptography", package}:
         if find_spec(one) is None:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, PlainValidator, StrictStr, model_validator
 
 from bifrost.config.kept_secret import KeptSecret
+from bifrost.config.records.registry_config import FormatConfig
 from bifrost.config.section import Section
 from bifrost.config.values import Principal, Text
 
@@ -43,12 +44,6 @@ class UnreadableValue(StrEnum):
     ERROR = "error"
 
 
-class ValueFormat(StrEnum):
-    """What values are."""
-
-    JSON = "json"
-
-
 def split_path(path: str) -> tuple[list[str], bool]:
     """Return the names of a path, and whether the elements of an array at its end are masked one by one.
 
@@ -72,7 +67,7 @@ def _check_path(path: str) -> str:
 
 def _read_constant(value: object) -> str:
     """Return a text, a number or a truth value as JSON."""
-    is_number = isinstance(value, int | float) and math.isfinite(value)
+    is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     if not is_number and not (isinstance(value, str) and len(value) <= MAX_CONSTANT):
         raise ValueError(f"expected a text of at most {MAX_CONSTANT} characters, a number or a truth value")
     return json.dumps(value)
@@ -106,7 +101,7 @@ class MaskedField(Section):
         return self
 
 
-class MaskingConfig(Section):
+class MaskingConfig(FormatConfig):
     """What Masking does."""
 
     fields: tuple[MaskedField, ...] = Field(
@@ -114,10 +109,6 @@ class MaskingConfig(Section):
     )
     """Of `Masking`: the fields. Where two paths lead to the same one, the first counts. Required with
     `Masking`. Default: none."""
-
-    format: ValueFormat = ValueFormat.JSON
-    """Of `Masking`: what the values are: `json`, also with the ID of a schema before it. Avro is not read yet. Default
-    `json`."""
 
     hash_key_file: Text | None = Field(default=None, examples=["secrets/hash.key"])
     """Of `Masking`: file with the key of `hash`, at least 32 bytes; spaces and line breaks at its ends do not count.
@@ -133,5 +124,6 @@ class MaskingConfig(Section):
     Default: none."""
 
     unreadable: UnreadableValue = UnreadableValue.SET_NULL
-    """Of `Masking`: what becomes of a value that is no JSON: `set_null`, the record has no value; or `error`, the
-    partition has an error in place of the batch. It is never passed as it is. Default `set_null`."""
+    """Of `Masking`: what becomes of a value that is not what `format` says: `set_null`, the record has no
+    value; or `error`, the partition has an error in place of the batch. It is never passed as it is.
+    Default `set_null`."""

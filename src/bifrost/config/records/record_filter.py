@@ -13,6 +13,7 @@ from bifrost.config.records.filter_configs import FilterConfig, ProducePolicyCon
 from bifrost.config.records.filter_rule import FilterDirection, FilterRule
 from bifrost.config.records.masking_config import MaskAction, MaskingConfig
 from bifrost.config.records.python_transform_config import PythonTransformConfig, check_python_transform
+from bifrost.config.records.registry_config import check_format
 from bifrost.config.records.schema_config import SchemaValidatorConfig, check_schemas
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.section import Section
@@ -62,7 +63,7 @@ class RecordFilter(Section):
 
     name: FilterName = Field(examples=["RecordHeaders"])
     """What it does: `RecordHeaders` adds, removes and renames headers; `ProducePolicy` refuses records that lack
-    something or are too large; `Masking` hides fields of JSON values from consumers; `PythonTransform` runs a
+    something or are too large; `Masking` hides fields of values from consumers; `PythonTransform` runs a
     function of the operator's own; `SchemaValidator` refuses records that break the schema of their topic;
     `EnvelopeEncryption` encrypts records before they reach the broker. Required."""
 
@@ -119,6 +120,7 @@ class RecordFilter(Section):
     def _check_masking(self) -> None:
         if not self.config.fields:
             raise ValueError("config asks for nothing: Masking needs fields")
+        check_format(self.config)
         is_hashed = any(one.action is MaskAction.HASH for one in self.config.fields)
         if is_hashed != (self.config.hash_key_file is not None):
             raise ValueError("action hash needs hash_key_file, and no other action does")

@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import Field, StrictStr
 
 from bifrost.config.records.fail_mode import FailureConfig, check_failure
+from bifrost.config.records.registry_config import SubjectConfig, check_registry
 from bifrost.config.section import Section
-from bifrost.config.values import Count, DurationMs, Flag, HttpUrl, Name, SizeBytes, Text
+from bifrost.config.values import Flag, Name, SizeBytes
 
 MAX_CHECKS = 100
 """Most rules of one filter: each is applied to each record."""
@@ -30,14 +31,6 @@ class SchemaPart(StrEnum):
     VALUE = "value"
 
 
-class SubjectName(StrEnum):
-    """How the subject of a topic is called: as clients' setting `value.subject.name.strategy`."""
-
-    TOPIC = "topic"
-    RECORD = "record"
-    TOPIC_RECORD = "topic_record"
-
-
 class SchemaCheck(Section):
     """A rule over the fields of a record."""
 
@@ -48,31 +41,8 @@ class SchemaCheck(Section):
     """An expression in CEL that is true for a record that may pass; `value` and `key` are its parts. Required."""
 
 
-class SchemaValidatorConfig(FailureConfig):
+class SchemaValidatorConfig(FailureConfig, SubjectConfig):
     """What SchemaValidator does."""
-
-    registry_url: HttpUrl | None = Field(default=None, examples=["https://registry.internal:8081"])
-    """Of `SchemaValidator`: the URL of the schema registry, up to `/schemas`, such as
-    `https://registry.internal:8081`, or `https://apicurio.internal/apis/ccompat/v7`. Required there, no
-    default."""
-
-    registry_username: Text | None = Field(default=None, examples=["gateway"])
-    """Of `SchemaValidator`: the user by whom the gateway logs in, with `registry_password_file`. Default: none."""
-
-    registry_password_file: Text | None = None
-    """Of `SchemaValidator`: the file that has this user's password. It is read for each request. Default: none."""
-
-    registry_token_file: Text | None = None
-    """Of `SchemaValidator`: the file that has a bearer token, in place of a user. It is read for each request.
-    Default: none."""
-
-    registry_ca_file: Text | None = None
-    """Of `SchemaValidator`: certificates, as PEM, of those who may vouch for the registry. Default: those of the
-    system."""
-
-    registry_timeout_ms: DurationMs = Field(default=3_000, ge=1, le=60_000)
-    """Of `SchemaValidator`: how long one request to the registry may take, in milliseconds. Default 3 s, so that a
-    second try fits into `max_record_wait_ms`."""
 
     enforce: Flag = True
     """Of `SchemaValidator`: whether records that are not valid are rejected. With false they pass, and are counted.
@@ -85,10 +55,6 @@ class SchemaValidatorConfig(FailureConfig):
     parts: tuple[SchemaPart, ...] = Field(default=(SchemaPart.VALUE,), min_length=1, max_length=2)
     """Of `SchemaValidator`: what has a schema: `value`, `key` or both. Default `value`."""
 
-    subject: SubjectName = SubjectName.TOPIC
-    """Of `SchemaValidator`: what subjects are called: `topic`, such as orders-value; `record`, the full name of the
-    record; `topic_record`, both. Default `topic`, as clients do it by default."""
-
     checks: tuple[SchemaCheck, ...] = Field(
         default=(), max_length=MAX_CHECKS, examples=['[{ name: adult, expression: "value.age >= 18" }]']
     )
@@ -98,18 +64,6 @@ class SchemaValidatorConfig(FailureConfig):
     """Of `SchemaValidator`: the largest key or value that is read; a larger one is not valid. A large one is read in a
     process of its own, which may take 64 times as much memory. Default 4 MiB, four times what brokers take by default
     (`message.max.bytes`)."""
-
-    max_schemas: Count = Field(default=1_000, ge=1, le=1_000_000)
-    """Of `SchemaValidator`: how many answers of the registry are kept; the one that was used least recently makes room.
-    Default 1,000."""
-
-    schema_cache_ms: DurationMs = Field(default=300_000, ge=1_000, le=86_400_000)
-    """Of `SchemaValidator`: how long an answer serves, in milliseconds: so long a schema that was deleted from its
-    subject stays valid. Default 5 min. While the registry is away it serves for an hour more."""
-
-    unknown_schema_cache_ms: DurationMs = Field(default=10_000, ge=1, le=86_400_000)
-    """Of `SchemaValidator`: how long the answer serves that there is no such schema, in milliseconds: so long a schema
-    that is registered after its first record is unknown. Default 10 s."""
 
 
 def check_schemas(config: SchemaValidatorConfig) -> None:
@@ -121,12 +75,7 @@ def check_schemas(config: SchemaValidatorConfig) -> None:
     check_failure(config)
     if config.quarantine_topic is not None and not config.enforce:
         raise ValueError("quarantine_topic is for records that are refused: with enforce: false none is")
-    if config.registry_url is None:
-        raise ValueError("config has no registry_url, which SchemaValidator needs")
-    if (config.registry_username is None) != (config.registry_password_file is None):
-        raise ValueError("registry_username and registry_password_file need each other")
-    if config.registry_token_file is not None and config.registry_username is not None:
-        raise ValueError("there are registry_token_file and registry_username: remove one of them")
+    check_registry(config)
     if bool(config.checks) != (config.level is SchemaLevel.RULES):
         raise ValueError("level: rules needs checks, and no other level does")
     if len(set(config.parts)) != len(config.parts):

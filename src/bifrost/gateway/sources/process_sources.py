@@ -60,7 +60,8 @@ class ProcessSources:
         """Make the sources that these filters use, and close those that they use no more."""
         users: dict[str, list[RecordFilter]] = defaultdict(list)
         for one in filters:
-            for name in kind_of(one.name).sources:
+            kind = kind_of(one.name)
+            for name in kind.sources | kind.sources_of(one.config):
                 users[name].append(one)
             if one.config.quarantine_topic is not None:
                 users[QUARANTINE].append(one)

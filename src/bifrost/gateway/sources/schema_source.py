@@ -22,8 +22,7 @@ from bifrost.schemas.schema_cache import SchemaCache
 from bifrost.schemas.schema_key import RegistrySettings, SchemaKey
 from bifrost.schemas.wire_format import told
 from bifrost.transforms.record_transform import Failure
-from bifrost.transforms.schema_validator import SOURCE, registry_of
-from bifrost.transforms.transform_kind import kind_of
+from bifrost.transforms.schema_registry import registry_of
 
 if TYPE_CHECKING:
     from bifrost.config.records.record_filter import RecordFilter
@@ -67,7 +66,7 @@ class SchemaSource:
 
     def configure(self, filters: Collection[RecordFilter]) -> None:
         """Keep the registries that these filters ask, and give up others."""
-        wanted = {registry_of(one.config) for one in filters if SOURCE in kind_of(one.name).sources}
+        wanted = {registry_of(one.config) for one in filters if one.config.registry_url is not None}
         for settings in self._registries.keys() - wanted:
             self._registries.pop(settings).close()
 

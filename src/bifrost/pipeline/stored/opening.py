@@ -4,7 +4,7 @@ from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import UnknownEnvelope
 from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed
-from bifrost.encryption.sealed_fields import MARK
+from bifrost.encryption.sealed_fields import has_sealed_fields as has_sealed
 from bifrost.encryption.sealed_values import read_sealed_values
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.records.codec.client_batch import ClientBatch, as_batch, read_columns
@@ -17,7 +17,7 @@ SEALED_KEY = b"BFST\x01\x03"
 
 def has_sealed_fields(columns: Columns) -> bool:
     """Whether fields of values are sealed, which are for their topic alone."""
-    return any(MARK in (value or b"") for value in columns.values)
+    return any(has_sealed(value) for value in columns.values if value is not None)
 
 
 class Opener:

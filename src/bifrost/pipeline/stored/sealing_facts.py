@@ -9,7 +9,7 @@ import datetime
 from typing import Any, NamedTuple
 
 from bifrost.encryption.sealed_batch import read_sealed
-from bifrost.encryption.sealed_fields import MARK, headers_in
+from bifrost.encryption.sealed_fields import has_sealed_fields, headers_in
 from bifrost.encryption.sealed_values import read_sealed_values
 from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.pipeline.stored.topic_log import NO_TIMESTAMP, StoredBatch
@@ -98,7 +98,7 @@ def _facts_of_fields(columns: Columns) -> list[Fact]:
     for value in columns.values:
         if value is None:
             continue
-        found = headers_in(value) if MARK in value else set()
+        found = headers_in(value) if has_sealed_fields(value) else set()
         plain += not found
         headers |= found
     keks = sorted({read_wrapped_dek(header)[:2] for header in headers})

@@ -23,7 +23,13 @@ _WHOLE = "BifrostPayload"
 
 
 class AvroReader:
-    """Reads payloads of one schema; see `Reader`."""
+    """Reads payloads of one schema; see `Reader`.
+
+    Attributes:
+        parsed: the schema, with full names and without logical types.
+        named: likewise the types that it refers to, by their full names.
+        is_bytes: whether payloads are bytes without a length before them.
+    """
 
     def __init__(self, schema: RegisteredSchema) -> None:
         """Prepare.
@@ -41,10 +47,11 @@ class AvroReader:
             self._whole = cast(Any, fastavro.parse_schema(own, named_schemas=named))
             parsed = self._whole["fields"][0]["type"]
             self._program = avro_program(parsed, named)
+            self.parsed, self.named = parsed, named
         except (ValueError, KeyError, TypeError, SchemaParseException, UnknownType, RecursionError) as error:
             raise SchemaError(f"it is no Avro schema ({type(error).__name__})") from None
         # Confluent's Java clients write an array of bytes as it is, without the length that Avro has before it.
-        self._is_bytes = parsed == "bytes" or (isinstance(parsed, dict) and parsed["type"] == "bytes")
+        self.is_bytes = parsed == "bytes" or (isinstance(parsed, dict) and parsed["type"] == "bytes")
         self.names = frozenset([str(parsed["name"])] if isinstance(parsed, dict) and "name" in parsed else ())
 
     def check(self, payload: Payload, most_ns: int = NO_BOUND) -> None:
@@ -56,14 +63,14 @@ class AvroReader:
         count = self._check(payload, MAX_RULE_VALUES)
         if AVRO_BYTE * len(payload.data) + AVRO_VALUE * count > most_ns:
             raise TakesLong
-        if self._is_bytes:
+        if self.is_bytes:
             return bytes(payload.data)
         found: Any = fastavro.schemaless_reader(io.BytesIO(payload.data), self._whole, None)
         return found["value"]
 
     def _check(self, payload: Payload, most: int) -> int:
         """Return how many values a payload has that reads."""
-        if self._is_bytes:
+        if self.is_bytes:
             return 1
         try:
             return self._program.check(payload.data, most)

@@ -18,7 +18,12 @@ from bifrost.schemas.wire_format import Payload, Unreadable
 
 
 class JsonReader:
-    """Reads payloads of one schema; see `Reader`."""
+    """Reads payloads of one schema; see `Reader`.
+
+    Attributes:
+        parsed: the schema, as its JSON reads.
+        references: likewise those that it refers to, by their names.
+    """
 
     def __init__(self, schema: RegisteredSchema) -> None:
         """Prepare.
@@ -37,6 +42,7 @@ class JsonReader:
         except (ValueError, TypeError, RecursionError) as error:
             raise SchemaError(f"it is no JSON Schema ({type(error).__name__})") from None
         self.schema, self._weight = schema, weight_of(text, references)
+        self.parsed, self.references = text, references
         title = text.get("title") if isinstance(text, dict) else None
         self.names = frozenset([title] if isinstance(title, str) else ())
 

@@ -1,5 +1,7 @@
 """EnvelopeEncryption: how the filter of the configuration becomes the sealing of a topic."""
 
+from typing import TYPE_CHECKING
+
 from bifrost.config.records.encryption_config import (
     EnvelopeEncryptionConfig,
     KmsProvider,
@@ -7,15 +9,24 @@ from bifrost.config.records.encryption_config import (
     SealMode,
 )
 from bifrost.config.records.filter_configs import FilterConfig
+from bifrost.config.records.registry_config import ValueFormat
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.sealing_key import read_sealing_key
+from bifrost.schemas.schema_key import SubjectStrategy
 from bifrost.transforms.encryption.batch_sealing import BatchSealing
 from bifrost.transforms.encryption.dek_needs import SOURCE
-from bifrost.transforms.encryption.field_sealing import FieldSealing
+from bifrost.transforms.encryption.field_sealing import FieldSealing, fields_of_json, no_mask
 from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.encryption.value_sealing import ValueSealing
+from bifrost.transforms.masking.field_path import path_of
 from bifrost.transforms.record_transform import Direction
+from bifrost.transforms.schema_registry import SOURCE as SCHEMAS
+from bifrost.transforms.schema_registry import names_of, registry_of
 from bifrost.transforms.transform_kind import Topic, TransformKind
+
+if TYPE_CHECKING:
+    from bifrost.transforms.masking.fields_by_schema import FieldsBySchema
+    from bifrost.transforms.masking.json_masker import JsonMasker
 
 _PROVIDERS = {KmsProvider.VAULT: "vault", KmsProvider.AWS_KMS: "aws-kms", KmsProvider.KEY_FILE: "file"}
 
@@ -58,8 +69,28 @@ def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | Value
         sealing_key=None if config.sealing_key is None else read_sealing_key(config.sealing_key),
     )
     if config.mode is SealMode.FIELDS:
-        return FieldSealing(rules, config.sealed_fields)
+        return FieldSealing(rules, _fields(config, topic))
     return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
 
 
-KIND = TransformKind(frozenset(Direction), _make, sources=frozenset({SOURCE}), seals=True)
+def _fields(config: FilterConfig, topic: Topic) -> "JsonMasker | FieldsBySchema":
+    """Return what finds the fields that are sealed."""
+    if config.format is ValueFormat.JSON:
+        return fields_of_json(config.sealed_fields)
+    # What finds fields by schemas takes memory.
+    from bifrost.transforms.encryption.avro_sealing import SealTargets
+    from bifrost.transforms.masking.fields_by_schema import FieldRules, FieldsBySchema
+
+    paths = tuple(path_of(one) for one in config.sealed_fields)
+    rules = FieldRules(paths, frozenset(config.sealed_tags), SealTargets, no_mask, no_mask)
+    subjects = (names_of(topic.name), SubjectStrategy(config.subject.value))
+    return FieldsBySchema(rules, registry_of(config), subjects)
+
+
+KIND = TransformKind(
+    frozenset(Direction),
+    _make,
+    sources=frozenset({SOURCE}),
+    sources_of=lambda config: frozenset({SCHEMAS}) if config.format is ValueFormat.SCHEMA else frozenset(),
+    seals=True,
+)

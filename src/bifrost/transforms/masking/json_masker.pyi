@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from bifrost.records.codec.columns import Columns
-from bifrost.records.codec.memory import MemoryBudget
+from bifrost.transforms.masking.masked_values import FieldMasker
 
 MAX_PATHS: int
 """Most paths of one mask."""
@@ -17,7 +16,7 @@ OTHER: int
 NOTHING: int
 """Null."""
 
-class JsonMasker:
+class JsonMasker(FieldMasker):
     """The paths, and what becomes of the fields there."""
 
     def __init__(
@@ -35,25 +34,3 @@ class JsonMasker:
         Raises:
             ValueError: too many paths, or names in one.
         """
-
-def mask_values(
-    columns: Columns,
-    masker: JsonMasker,
-    budget: MemoryBudget,
-    replace: Callable[[int, list[bytes], bytes], bytes | None] | None = None,
-) -> tuple[Columns, list[int]]:
-    """Return the records with masked values, the same columns if nothing changes, and which values are no JSON.
-
-    A value that is no JSON is null in the new columns; one that was null stays so.
-
-    Args:
-        columns: the records.
-        masker: where the fields are.
-        budget: what new values are taken from.
-        replace: asked in place of the masker's own: for the record, the names that led to the field, and its JSON it
-            returns the JSON in its place, None for the same. It gets scalars where a path should go on as well, and no
-            null. What it raises comes through.
-    Raises:
-        ValueError: the columns do not fit together.
-        TooLarge, NoRoom: the values come to more than the budget has.
-    """

@@ -18,19 +18,14 @@ import json
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcmp
 
-from bifrost.records.codec.columns import BytesColumn
-from bifrost.records.codec.errors import TooLarge
-
-from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
-from bifrost.records.codec.section_writer cimport Table, Views, is_null, read_table
+from bifrost.transforms.masking.masked_values cimport FieldMasker, Out
 from bifrost.wire.steps cimport python_step
 
 cdef enum:
-    MOST = 0x7FFFFFFF       # what an offset can say
-    PATHS = 32              # bits of a mask
+    PATHS = 64              # bits of a mask
     NAMES = 16              # of a path
     DEPTH = 100             # of nested arrays and objects
     ID_BYTES = 5            # before the JSON: a zero byte and the ID of a schema
@@ -53,7 +48,7 @@ cdef struct Scan:
     Name[NAMES] name        # of each level, as they stand in the value, where a path goes on
     Py_ssize_t[NAMES] size
 
-cdef class JsonMasker:
+cdef class JsonMasker(FieldMasker):
     """The paths, and what becomes of the fields there."""
 
     cdef list names         # keeps the bytes alive
@@ -78,43 +73,31 @@ cdef class JsonMasker:
                 self.name[at][place] = NULL if name is None else <const uint8_t*>PyBytes_AS_STRING(name)
                 self.size[at][place] = ANY if name is None else PyBytes_GET_SIZE(name)
 
-    cdef uint32_t matching(self, uint32_t active, int level, const uint8_t* name, Py_ssize_t size) noexcept:
+    cdef uint64_t all_paths(self) noexcept:
+        return ~<uint64_t>0 >> (PATHS - self.count)
+
+    cdef int mask(self, Out out, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
+        return mask_one(self, out, data, size, start)
+
+    cdef uint64_t matching(self, uint64_t active, int level, const uint8_t* name, Py_ssize_t size) noexcept:
         """Which of the active paths have this name at a level."""
-        cdef uint32_t found = 0
+        cdef uint64_t found = 0
         cdef int i
         for i in range(self.count):
             if active >> i & 1 and level < self.length[i] and (
                 self.size[i][level] == ANY
                 or (self.size[i][level] == size and memcmp(self.name[i][level], name, size) == 0)
             ):
-                found |= <uint32_t>1 << i
+                found |= <uint64_t>1 << i
         return found
 
-    cdef int ending(self, uint32_t active, int level) noexcept:
+    cdef int ending(self, uint64_t active, int level) noexcept:
         """The first of the active paths that ends at a level; -1: none."""
         cdef int i
         for i in range(self.count):
             if active >> i & 1 and self.length[i] == level:
                 return i
         return -1
-
-cdef class Out:
-    """The bytes of the new values, which grow."""
-
-    cdef Memory memory
-    cdef Py_ssize_t at
-    cdef bint is_changed
-    cdef object replace      # of a place and its field; None: what the masker says
-    cdef Py_ssize_t record
-
-    cdef int put(self, const uint8_t* data, Py_ssize_t size) except -1:
-        if self.at + size > self.memory.size:
-            if self.at + size > MOST:
-                raise TooLarge("batch", MOST)
-            self.memory.resize(min(max(self.at + size, 2 * self.memory.size), <Py_ssize_t>MOST))
-        memcpy(self.memory.data + self.at, data, size)
-        self.at += size
-        return 0
 
 # ---- JSON: each returns 1, or 0 where the bytes are none ----
 
@@ -206,7 +189,7 @@ cdef int put_instead(Scan* s, Out out, const uint8_t* begin, const uint8_t* new,
     out.is_changed = True
     return 1
 
-cdef int read_value(Scan* s, JsonMasker m, Out out, uint32_t active, int level) except -1:
+cdef int read_value(Scan* s, JsonMasker m, Out out, uint64_t active, int level) except -1:
     """Pass a value; mask what the active paths mean that is in it. `level` is how many names led here."""
     cdef const uint8_t* begin
     skip_space(s)
@@ -227,7 +210,7 @@ cdef int read_value(Scan* s, JsonMasker m, Out out, uint32_t active, int level) 
         return put_instead(s, out, begin, <const uint8_t*>b"null", 4)
     return 1
 
-cdef int read_array(Scan* s, JsonMasker m, Out out, uint32_t active, int level, int masked) except -1:
+cdef int read_array(Scan* s, JsonMasker m, Out out, uint64_t active, int level, int masked) except -1:
     """Pass an array; `masked` is the path that its elements are to be masked by, -1: none is."""
     cdef int is_fine
     cdef uint8_t after
@@ -255,8 +238,8 @@ cdef int read_array(Scan* s, JsonMasker m, Out out, uint32_t active, int level, 
         if after != c",":
             return 0
 
-cdef int read_object(Scan* s, JsonMasker m, Out out, uint32_t active, int level) except -1:
-    cdef uint32_t found
+cdef int read_object(Scan* s, JsonMasker m, Out out, uint64_t active, int level) except -1:
+    cdef uint64_t found
     cdef int is_fine, ending
     cdef uint8_t after
     cdef const uint8_t* begin
@@ -297,7 +280,7 @@ cdef int read_object(Scan* s, JsonMasker m, Out out, uint32_t active, int level)
         if after != c",":
             return 0
 
-cdef int read_name(Scan* s, JsonMasker m, uint32_t active, int level, uint32_t* found) except -1:
+cdef int read_name(Scan* s, JsonMasker m, uint64_t active, int level, uint64_t* found) except -1:
     """Pass the name of a member, and leave in `found` which of the active paths go on there."""
     cdef const uint8_t* begin = s.p
     found[0] = 0
@@ -344,7 +327,7 @@ cdef int replace_placed(Scan* s, Out out, const uint8_t* begin, int level) excep
         name = PyBytes_FromStringAndSize(<const char*>s.name[i], s.size[i])
         # A name is one, however its characters are written.
         names.append(json.loads(name).encode("utf-8", "surrogatepass") if b"\\" in name else name[1 : s.size[i] - 1])
-    new = out.replace(out.record, names, PyBytes_FromStringAndSize(<const char*>begin, s.p - begin))
+    new = out.replace(out.record, names, PyBytes_FromStringAndSize(<const char*>begin, s.p - begin), None)
     if new is None:
         return 1
     return put_instead(s, out, begin, <const uint8_t*>PyBytes_AS_STRING(new), PyBytes_GET_SIZE(new))
@@ -361,63 +344,20 @@ cdef bint is_text(const uint8_t* data, Py_ssize_t size) except -1:
             return True
     return True
 
-cdef int mask_one(JsonMasker m, Out out, const uint8_t* data, Py_ssize_t size) except -1:
+cdef int mask_one(JsonMasker m, Out out, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
     """Write a value with its masks; 0: it is no JSON, and nothing of it may stay."""
     cdef Scan s
     s.p = s.kept = data
     s.end = data + size
     s.depth = 0
-    if size > ID_BYTES and data[0] == 0:
+    if start >= 0:
+        s.p += start
+    elif size > ID_BYTES and data[0] == 0:
         s.p += ID_BYTES
-    if not is_text(s.p, s.end - s.p) or not read_value(&s, m, out, (<uint32_t>1 << m.count) - 1 if m.count < PATHS else 0xFFFFFFFF, 0):
+    if not is_text(s.p, s.end - s.p) or not read_value(&s, m, out, m.all_paths(), 0):
         return 0
     skip_space(&s)
     if s.p != s.end:
         return 0
     out.put(s.kept, s.end - s.kept)
     return 1
-
-cdef int mask_row(JsonMasker m, Out out, Py_ssize_t record, const uint8_t* data, Py_ssize_t size) except -1:
-    out.record = record
-    return mask_one(m, out, data, size)
-
-def mask_values(columns not None, JsonMasker masker not None, MemoryBudget budget not None, replace=None):
-    cdef Views views = Views.__new__(Views)
-    cdef Table t
-    cdef Out out = Out.__new__(Out)
-    cdef Memory head
-    cdef Py_ssize_t i, begin, total = 0
-    cdef int32_t* offsets
-    cdef int32_t* sizes
-    cdef uint8_t* bits
-    cdef list unreadable = []
-    out.replace = replace
-    read_table(columns, views, &t)
-    for i in range(t.count):
-        total += t.value.sizes[i]
-    head = allocate(budget, 8 * t.count + (t.count + 7) // 8)
-    offsets = <int32_t*>head.data
-    sizes = offsets + t.count
-    bits = head.data + 8 * t.count
-    memset(bits, 0, (t.count + 7) // 8)
-    out.memory = allocate(budget, total + 64)
-    for i in range(t.count):
-        python_step()
-        offsets[i] = <int32_t>out.at
-        begin = out.at
-        if is_null(&t.value, i):
-            pass
-        elif mask_row(masker, out, i, t.value.data + t.value.offsets[i], t.value.sizes[i]):
-            bits[i >> 3] |= 1 << (i & 7)
-        else:
-            out.at = begin
-            out.is_changed = True
-            unreadable.append(i)
-        sizes[i] = <int32_t>(out.at - begin)
-    if not out.is_changed:
-        return columns, unreadable
-    out.memory.resize(out.at)
-    view = memoryview(head)
-    values = BytesColumn(out.memory, view[: 4 * t.count].cast("i"), view[4 * t.count : 8 * t.count].cast("i"),
-                         view[8 * t.count :])
-    return columns.with_values(values), unreadable

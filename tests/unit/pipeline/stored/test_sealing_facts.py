@@ -107,7 +107,7 @@ def test_times_beyond_any_calendar_are_counted_as_the_last_one_there_is() -> Non
 
 def test_sealed_fields_name_their_kek() -> None:
     columns = Columns.of([ColumnRecord(0, 0, b"k", b"{}")])
-    field = FieldSealer(columns, PLACE.binding, sealing())(0, [b"a"], b"1")
+    field = FieldSealer(columns, PLACE.binding, sealing())(0, [b"a"], b"1") or b""
     values = [b'{"a": ' + field + b"}", b'{"b": 1}', None]
     data = batch_of([ColumnRecord(at, 0, b"k", one) for at, one in enumerate(values)], codec=4)
 

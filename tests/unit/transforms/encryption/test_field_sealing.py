@@ -7,7 +7,7 @@ from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.transforms.chain import transform_batch
 from bifrost.transforms.encryption.dek_needs import DekToOpen, DekToSeal
-from bifrost.transforms.encryption.field_sealing import FieldSealing
+from bifrost.transforms.encryption.field_sealing import FieldSealing, fields_of_json
 from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.record_transform import Buffer, Direction, Failure, Known, Needs, Rejected
 from bifrost.wire.error_codes import ErrorCode
@@ -26,7 +26,7 @@ VALUE = (
 def run(
     rules: SealRules, data: Buffer, direction: Direction, known: Known, partition: int = 3
 ) -> Buffer | Rejected | Needs:
-    steps = [FieldSealing(rules, PATHS).at(partition)]
+    steps = [FieldSealing(rules, fields_of_json(PATHS)).at(partition)]
     return transform_batch(only_batch(bytes(data)), steps, direction, known, plenty())
 
 

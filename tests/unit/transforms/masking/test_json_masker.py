@@ -15,8 +15,8 @@ from bifrost.transforms.masking.json_masker import (
     OTHER,
     TEXT,
     JsonMasker,
-    mask_values,
 )
+from bifrost.transforms.masking.masked_values import mask_values
 from support.records.record_columns import plenty
 
 SEEN = b'"***"'
@@ -267,7 +267,7 @@ def plainly_member(name: str, value: Any, paths: list[list[str]]) -> Any:
 def test_the_caller_may_say_what_stands_in_place_of_a_field() -> None:
     asked: list[tuple[int, list[bytes], bytes]] = []
 
-    def replace(record: int, names: list[bytes], content: bytes) -> bytes | None:
+    def replace(record: int, names: list[bytes], content: bytes, form: None) -> bytes | None:
         asked.append((record, names, content))
         return None if content == b"2" else b"[]"
 
@@ -299,7 +299,7 @@ def test_the_caller_may_say_what_stands_in_place_of_a_field() -> None:
 
 
 def test_what_the_caller_raises_comes_through() -> None:
-    def replace(_record: int, _names: list[bytes], _content: bytes) -> bytes:
+    def replace(*_: object) -> bytes:
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):

@@ -82,7 +82,7 @@ def test_a_value_that_is_no_json_is_null_or_an_error() -> None:
     strict = outcome_of(config_of(fields=fields, unreadable="error"), b'{"a":1}', None, b"plain secret")
 
     assert [record.value for record in lenient.records()] == [b'{"a":null}', None, None]  # type: ignore[union-attr]
-    assert strict == Rejected((), "gdpr: the value at offset 72 is no JSON", ErrorCode.CORRUPT_MESSAGE)
+    assert strict == Rejected((), "gdpr: the value at offset 72 does not read", ErrorCode.CORRUPT_MESSAGE)
     assert outcome_of(config_of(fields=fields, unreadable="error"), b'{"b":1}', None).values[1] is None  # type: ignore[union-attr]
 
 
