@@ -83,8 +83,12 @@ class Forwarding(FrameConsumer):
     def charge_work(self, began_ns: int) -> None:
         """Charge it for the time since then, in nanoseconds, unless that belongs to a turn, which is charged whole."""
 
-    def charge_own(self) -> None:
-        """Charge it for a request that the gateway answers."""
+    def charge_own(self, lane: Lane, size: int) -> int:
+        """Charge it for a request of so many bytes that the gateway answers, those of a Produce as any.
+
+        Returns:
+            How long the answer to a Produce tells the client to wait, in milliseconds.
+        """
 
     def charge_response(self, awaited: Awaited, size: int) -> None:
         """Charge it for a broker's answer of so many bytes that the session has handled."""

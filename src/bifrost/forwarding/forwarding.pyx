@@ -18,7 +18,7 @@ from bifrost.forwarding.lane cimport (
     HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, OVER_QUOTA, PASSES, Awaited, AwaitedQueue, Reason,
     await_answer, counts_fast, judged_request, judged_response,
 )
-from bifrost.forwarding.quotas.quota cimport OTHER
+from bifrost.forwarding.quotas.quota cimport OTHER, PRODUCE
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_frame, open_hot_frame
 from bifrost.wire.rewriting cimport RecordTrip, put_body, rewrite_body, rewrite_head, trip_of
@@ -355,10 +355,24 @@ cdef class Forwarding(FrameConsumer):
         if self._quota is not None and self._quota.is_on and not self.turn_ns:
             self._quota.work(clock_ns() - began_ns, clock_ns())
 
-    def charge_own(self):
-        """Charge it for a request that the gateway answers."""
+    def charge_own(self, Lane lane not None, Py_ssize_t size):
+        """Charge it for a request that the gateway answers.
+
+        Bytes of a Produce count as any, though it was refused (KafkaApis.handleProduceRequest charges its size before
+        it answers): what refused records cost here would be bounded by no quota else.
+        """
+        cdef int64_t now_ns
+        cdef int32_t told_ms = 0
         if self._quota is not None and self._quota.is_on:
-            self._quota.begin(OTHER, 0, self.turn_ns or clock_ns())
+            now_ns = self.turn_ns or clock_ns()
+            if lane.quota_kind != PRODUCE:
+                self._quota.begin(OTHER, size, now_ns)
+                return 0
+            self._quota.begin(PRODUCE, size, now_ns)
+            told_ms = self._quota.throttle(PRODUCE, size, 0, now_ns)
+            if told_ms:
+                self._quota.tell(told_ms)
+        return told_ms
 
     def charge_response(self, Awaited awaited not None, Py_ssize_t size):
         """Charge it for a broker's answer that the session has handled."""

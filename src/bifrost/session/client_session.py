@@ -332,7 +332,8 @@ class ClientSession(LimitedSession):
 
     def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:
         """Answer a request in place of the broker."""
-        self.charge_own()
+        if throttle_ms := self.charge_own(lane, 4 + len(frame)):
+            response.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]  # of a Produce
         self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
         release(lane.plan.response.layout, response)
         return Answer(response)

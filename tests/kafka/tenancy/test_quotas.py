@@ -122,6 +122,34 @@ def test_a_producer_is_held_at_its_rate_and_no_other_tenant_waits(
     assert throttled_s(gateway, "globex", "producer_byte_rate") == 0
 
 
+def test_a_producer_of_refused_records_is_held_at_its_rate_as_well(
+    start_gateway: StartGateway, fresh_topic: FreshTopic
+) -> None:
+    fresh_topic("acme", TOPIC)
+
+    def adjust(configuration: dict[str, Any]) -> None:
+        with_quotas(acme={"producer_byte_rate": RATE})(configuration)
+        for tenant in configuration["tenants"]:
+            tenant["filters"] = [{"name": "ProducePolicy", "config": {"required_headers": ["not-there"]}}]
+
+    gateway = start_gateway(has_admin=True, adjust=adjust)
+    request = produce_request(TOPIC, build_batch([RECORD * 20]))
+    told_ms: list[int] = []
+    began_s = time.monotonic()
+    with RawClient.authenticated(gateway.broker_endpoint("acme")) as client:
+        for _ in range(5):
+            answer = client.request(request, PRODUCE_BY_NAME)
+            assert answer.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_RECORD
+            told_ms.append(answer.throttle_time_ms)
+    took_s = time.monotonic() - began_s
+
+    # Each of the 200 KB takes 0.67 s, but for the first and what the budget holds, 0.25 s.
+    assert took_s > 4 * len(RECORD * 20) / RATE - 0.4
+    assert 300 < max(told_ms) < 1_000
+    assert throttled_s(gateway, "acme", "producer_byte_rate") > 1
+    assert throttled_s(gateway, "globex", "producer_byte_rate") == 0
+
+
 def test_a_consumer_is_held_at_its_rate(start_gateway: StartGateway, fresh_topic: FreshTopic) -> None:
     fresh_topic("acme", TOPIC)
     gateway = start_gateway(has_admin=True, adjust=with_quotas(acme={"consumer_byte_rate": RATE}))

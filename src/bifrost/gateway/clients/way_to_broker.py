@@ -125,6 +125,8 @@ class WayToBroker:
                 upstream = Upstream(self.cluster, BatchWriter)
                 return await records.process.sources.meet(namespace.tenant, need, upstream)
             case StoredBatches():
+                # A connection of its own, which clients cause by the thousand as well.
+                await self._gateway.connects.turn()
                 limits = self._gateway.limits
                 wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)
                 broker = await self._leader(need) if self._is_single else self._broker

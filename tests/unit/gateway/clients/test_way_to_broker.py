@@ -202,6 +202,31 @@ def test_batches_are_read_from_the_clients_broker_with_its_account_in_the_time_t
     assert (broker.node_id, asked, wait_ms) == (2, need, 1_000)
 
 
+def test_stored_batches_are_asked_for_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    need = StoredBatches((StoredAt(b"physical", 0, 40),))
+    read: list[Any] = []
+
+    async def read_batches(*asked: Any) -> StoredBatches:
+        read.append(asked)
+        return need
+
+    async def play() -> None:
+        scene, turns = Scene(), list[Any]()
+        scene.gateway.cluster.client_of = lambda broker, login: (broker.host, login)  # type: ignore[attr-defined]
+        scene.gateway.connects = PacedCalls("connect", turns.append, lambda: 0, 2)
+        monkeypatch.setattr(way_to_broker, "read_batches", read_batches)
+        tasks = [asyncio.create_task(scene.way.fetch(need)) for _ in range(3)]
+        await settled()
+        assert len(read) == 2
+
+        turns.pop()()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(play())
+
+    assert len(read) == 3
+
+
 class AskedBroker:
     """A broker's connection that notes what it is asked, and with which login."""
 
