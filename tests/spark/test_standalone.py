@@ -121,28 +121,41 @@ def test_meter_does_the_same_on_two_workers(
         assert found == {"acme": 50, "globex": 50}, tables
 
 
-@pytest.mark.timeout(700)
-def test_batches_are_opened_and_sealed_on_two_workers(
+@pytest.mark.timeout(1000)
+def test_batches_are_opened_and_sealed_on_two_workers_that_have_nothing_installed(
     master: str, kafka: EmbeddedKafka, tmp_path: Path
 ) -> None:
-    """The executors are processes of the workers, with the compiled codec; they read the key file by themselves."""
+    """The compiled codec travels to the executors, whose Python has none; they read the key file by themselves."""
+    bare = sys._base_executable  # type: ignore[attr-defined]
+    without = subprocess.run([bare, "-c", "import bifrost"], capture_output=True, check=False)
+    assert b"No module named" in without.stderr
     planter = Planter(kafka.bootstrap, write_keks(tmp_path / "keks", ("old", 1), ("new", 2)))
     with planter.client:
         planter.create("standalone-sealed", 2)
         for partition in (0, 1):
             data = planter.batch("standalone-sealed", [SECRET] * 40, partition=partition)
             planter.plant("standalone-sealed", data, kek="old", partition=partition)
+    packages = tmp_path / "jobs.tar.gz"
+    environment = os.environ | {"PYSPARK_PYTHON": bare}
+    bifrost = [sys.executable, "-m", "bifrost", "pipeline"]
+    subprocess.run([*bifrost, "packages", "--out", str(packages)], check=True, timeout=RUN_TIMEOUT_S)
     spark_options = ["--master", master, "--driver-memory", "512m"]
     spark_options += ["--conf", "spark.executor.memory=450m", "--conf", "spark.driver.host=127.0.0.1"]
     brokers = ["--bootstrap-servers", kafka.bootstrap]
     keks = ["--open-with", f"file:{planter.keks}#old", "--kek", f"file:{planter.keks}#new"]
 
+    def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*bifrost, *arguments, *brokers, *spark_options]
+        return subprocess.run(
+            command, timeout=RUN_TIMEOUT_S, capture_output=True, text=True, check=False, env=environment
+        )
+
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "bifrost", "pipeline", *arguments, *brokers, *spark_options]
-        done = subprocess.run(command, timeout=RUN_TIMEOUT_S, capture_output=True, text=True, check=False)
+        done = ran(*arguments, "--packages", str(packages))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    lacking = ran("census", "--topic", "standalone-sealed", "--out", str(tmp_path / "none"))
     rekeyed = run(
         "rekey",
         "--topic",
@@ -155,5 +168,7 @@ def test_batches_are_opened_and_sealed_on_two_workers(
     )
     counted = run("census", "--topic", "standalone-copy", "--out", str(tmp_path / "b"))
 
+    assert lacking.returncode == 1, lacking.stdout
+    assert "No module named" in lacking.stderr
     assert "the same: 2 batches, 80 records in 2 partitions" in rekeyed
     assert "file:new version 2: 80 records" in counted

@@ -24,6 +24,7 @@ from bifrost.pipeline.billing.months import period_of
 from bifrost.pipeline.certificates.certificate import read_private_key, read_public_key
 from bifrost.pipeline.certificates.certificate import verify as check
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.spark.executor_packages import write_packages
 from bifrost.pipeline.spark.progress import open_progress
 from bifrost.pipeline.spark.runtime import connector_jars
 from bifrost.pipeline.spark.spark_session import SparkOptions
@@ -277,6 +278,21 @@ def jars() -> None:
 
     def job() -> None:
         typer.echo(",".join(map(str, connector_jars())))
+
+    run_job(job)
+
+
+@pipeline.command()
+def packages(
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the archive is written, such as jobs.tar.gz.")
+    ],
+) -> None:
+    """Pack what the executors of a cluster import, for the option --packages of the jobs."""
+
+    def job() -> None:
+        count = write_packages(out)
+        typer.echo(f"{count} packages: {out}")
 
     run_job(job)
 

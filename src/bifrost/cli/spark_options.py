@@ -23,6 +23,12 @@ def read_spark_options(
         int, typer.Option(min=0, help="Parts of an exchange of rows; 0: one for each core, or Spark's.")
     ] = 0,
     table_format: Annotated[TableFormat, typer.Option(help="Of the tables.")] = "parquet",
+    packages: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="What executors of a cluster import: see `bifrost pipeline packages`."
+        ),
+    ] = "",
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A further setting of Spark; may be repeated."),
@@ -39,7 +45,7 @@ def read_spark_options(
         if not equals:
             raise typer.BadParameter(f"{one!r} is no KEY=VALUE", param_hint="--conf")
         settings[key] = value
-    return SparkOptions(master, driver_memory, shuffle_partitions, table_format, settings)
+    return SparkOptions(master, driver_memory, shuffle_partitions, table_format, settings, packages)
 
 
 with_spark_options = with_options(ARGUMENT, read_spark_options)

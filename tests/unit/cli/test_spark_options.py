@@ -9,7 +9,7 @@ from bifrost.cli.spark_options import read_spark_options, with_spark_options
 from bifrost.pipeline.spark.spark_session import SparkOptions
 
 COMMANDS = {one.callback.__name__: one.callback for one in pipeline.registered_commands if one.callback}
-WITHOUT_SPARK = {"verify", "jars"}
+WITHOUT_SPARK = {"verify", "jars", "packages"}
 given: list[tuple[str, SparkOptions]] = []
 app = typer.Typer()
 

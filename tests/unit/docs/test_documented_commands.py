@@ -16,7 +16,7 @@ from support.pages.source_facts import texts
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OURS = re.compile(r"(?:^|[\s\"(])bifrost((?: [a-z]+(?:-[a-z]+)*)*)(?=[\s)]|$)([^)|#]*)")
 """A command line of ours, with the words of the command and the rest up to the end of `$(...)` or a comment."""
-OF_OTHERS = {"--command-config", "--jars"}
+OF_OTHERS = {"--archives", "--command-config", "--jars"}
 """Options of Kafka's tools and of spark-submit, which a page names without a command."""
 COMMON = {"--help"}
 """Options that every command has, and that need no page."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.spark import executor_packages
 from bifrost.pipeline.spark.runtime import check_pyspark, connector_jars, find_java_home
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class SparkOptions:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further settings of Spark, by name; they override all others."""
 
+    packages: str = ""
+    """An archive with what executors import (`executor_packages.py`), a path or a URL of Spark; empty: they have it."""
+
     @property
     def is_embedded(self) -> bool:
         """Whether driver and executors are one process on this machine."""
@@ -67,6 +71,12 @@ def build_session(name: str, options: SparkOptions) -> SparkSession:
         PipelineError: PySpark, a JDK or a jar is missing, or the master does not take the application.
     """
     check_pyspark()
+    if options.packages:
+        if options.is_embedded:
+            raise PipelineError(
+                "--packages is for the executors of a cluster: with a local --master they are this process"
+            )
+        executor_packages.check_packages(options.packages)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
@@ -114,6 +124,12 @@ def session_settings(options: SparkOptions) -> dict[str, str]:
         settings["spark.sql.shuffle.partitions"] = str(partitions)
     if options.table_format == "delta":
         settings |= _DELTA
+    if options.packages:
+        # A relative path: each executor works in the directory that Spark unpacks archives in.
+        settings |= {
+            "spark.archives": f"{options.packages}#{executor_packages.NAME}",
+            "spark.executorEnv.PYTHONPATH": executor_packages.NAME,
+        }
     return settings | dict(options.settings)
 
 

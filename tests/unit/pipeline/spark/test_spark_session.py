@@ -1,6 +1,22 @@
 import pytest
 
-from bifrost.pipeline.spark.spark_session import COMPILE_ALL, SparkOptions, is_submitted, session_settings
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.spark.spark_session import (
+    COMPILE_ALL,
+    SparkOptions,
+    build_session,
+    is_submitted,
+    session_settings,
+)
+
+
+def test_packages_are_unpacked_where_executors_look_for_them() -> None:
+    settings = session_settings(SparkOptions(master="yarn", packages="hdfs:///jobs.tar.gz"))
+
+    assert settings["spark.archives"] == "hdfs:///jobs.tar.gz#bifrost-packages"
+    assert settings["spark.executorEnv.PYTHONPATH"] == "bifrost-packages"
+    with pytest.raises(PipelineError, match="local --master"):
+        build_session("test", SparkOptions(packages="jobs.tar.gz"))
 
 
 def test_an_embedded_master_listens_on_this_machine_alone() -> None:
