@@ -134,7 +134,7 @@ class BrokerLink:
                 return
             self._take(made)
         except (BrokerError, OSError) as error:
-            self._lose(str(error))
+            self._lose(str(error), is_away=True)
         except Exception as error:
             report("route", error, node_id=self.node_id)
             self._lose(type(error).__name__)
@@ -231,12 +231,18 @@ class BrokerLink:
             return
         if min(due) <= self._router.loop.time():
             self._router.note_late()
-            self._lose("the broker did not answer in time")
+            self._lose("the broker did not answer in time", is_away=True)
         else:
             self._watch(min(due))
 
-    def _lose(self, detail: str) -> None:
-        """Close; parts that are not answered fail."""
+    def _lose(self, detail: str, *, is_away: bool = False) -> None:
+        """Close; parts that are not answered fail.
+
+        Args:
+            detail: why, for the log.
+            is_away: whether the broker itself cannot be reached. That it has closed a connection says nothing about
+                what it leads: it does so when a connection is idle, and with what it cannot read.
+        """
         if self._is_lost:
             return
         # A broker that cannot take what it need not answer closes the connection, and so does the gateway.
@@ -246,7 +252,7 @@ class BrokerLink:
         log.debug("route_lost", node_id=self.node_id, tenant=self._router.tenant, detail=detail)
         awaited, self._awaited = self._awaited, deque()
         unsent, self._unsent = self._unsent, deque()
-        self._router.lost(self.node_id, has_dropped=has_dropped)
+        self._router.lost(self.node_id, is_away=is_away, has_dropped=has_dropped)
         for answered, _ in awaited:
             answered(None, True)
         for part in unsent:

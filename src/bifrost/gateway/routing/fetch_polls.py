@@ -34,7 +34,7 @@ WORTH_MS = 5
 """A poll that ends earlier is begun again if the client still waits at least so long."""
 
 _SESSIONS_SINCE, _RACK_SINCE, _FLEXIBLE_SINCE = 7, 11, 12
-_NO_SESSION, _FINAL_EPOCH = bytes(4), b"\xff\xff\xff\xff"
+_NO_SESSION, _INITIAL_EPOCH, _FINAL_EPOCH = bytes(4), bytes(4), b"\xff\xff\xff\xff"
 
 
 class _Poll:
@@ -72,6 +72,12 @@ class _Fetch:
         self.isolation = b"" if at is None else before[at : at + 1]
         self.due_s = 0.0
 
+    @property
+    def names_session(self) -> bool:
+        """Whether it is a part of a session, in place of a whole Fetch with or without the wish for one (KIP-227)."""
+        at = self.shapes.offsets.get("session_epoch")
+        return at is not None and self.split.before[at : at + 4] not in (_INITIAL_EPOCH, _FINAL_EPOCH)
+
     def _number(self, before: bytes, name: str) -> int:
         at = self.shapes.offsets.get(name)
         return 0x7FFFFFFF if at is None else int.from_bytes(before[at : at + 4], "big", signed=True)
@@ -99,7 +105,12 @@ class FetchPolls:
 
     def begin(self, turn: "Turn", request: "Request", split: Split) -> None:
         """Take a Fetch; a broker, too, looks at the next one when it has answered the one before."""
-        self._waiting.append(_Fetch(turn, request, split))
+        fetch = _Fetch(turn, request, split)
+        if fetch.names_session:
+            # As FetchManager.newContext: there is no session, so none has this ID and epoch.
+            self._router.answer_error(turn, request, ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return
+        self._waiting.append(fetch)
         if len(self._waiting) == 1:
             self._start(self._waiting[0])
 

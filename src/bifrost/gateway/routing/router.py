@@ -161,7 +161,7 @@ class Router:
         self._links: dict[tuple[int, bool], BrokerLink] = {}
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
-        self._is_delivering = self._is_updating = self._is_closed = False
+        self._is_receiving = self._is_delivering = self._is_updating = self._is_closed = False
         self._home = -1
         self._dispatch = Dispatch(self)
 
@@ -191,7 +191,8 @@ class Router:
     # -- from the session
 
     def receive(self, segments: list[Buffer]) -> None:
-        """Route whole frames of requests."""
+        """Route whole frames of requests. What is answered at once is given back later: the session still writes."""
+        self._is_receiving = True
         try:
             for frame in cut_frames(segments):
                 request = _read(frame)
@@ -201,6 +202,10 @@ class Router:
                 self._task = self.loop.create_task(self._look_up())
         except Exception as error:
             self.fail(error)
+        finally:
+            self._is_receiving = False
+        if self._turns and self._turns[0].answer is not None:
+            self.loop.call_soon(self._deliver_later)
 
     async def _look_up(self) -> None:
         """Learn what the first held request needs, until none is held."""
@@ -239,11 +244,12 @@ class Router:
     def _drop(self, key: tuple[int, bool]) -> None:
         self._links.pop(key, None)
 
-    def lost(self, node_id: int, *, has_dropped: bool) -> None:
-        """Take note that a broker is not reached: what it led and coordinated is asked for again."""
-        self.cluster.routes.forget_node(node_id)
-        if node_id == self._home:
-            self._home = self.another({node_id}) or self._home
+    def lost(self, node_id: int, *, is_away: bool, has_dropped: bool) -> None:
+        """Take note of a lost link; what a broker led and coordinated that is away is asked for again."""
+        if is_away:
+            self.cluster.routes.forget_node(node_id)
+            if node_id == self._home:
+                self._home = self.another({node_id}) or self._home
         if has_dropped:
             # Of a request without an answer a client learns only thus that it was lost.
             self.end(f"broker {node_id} was lost, with requests that it does not answer")
@@ -260,6 +266,16 @@ class Router:
     def answer(self, turn: Turn, frame: Buffer) -> None:
         """Give an answer, a frame without its length; it leaves when those before it have."""
         turn.answer = frame
+        if not self._is_receiving:
+            self._deliver()
+
+    def _deliver_later(self) -> None:
+        try:
+            self._deliver()
+        except Exception as error:
+            self.fail(error)
+
+    def _deliver(self) -> None:
         if self._is_delivering or self._is_closed:
             return
         self._is_delivering = True
