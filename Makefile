@@ -227,6 +227,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_records.py --batches $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_sealed.py --batches $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_routes.py --requests $(FUZZ_BATCHES) --seed $(SEED)
+	$(BIN)/python tools/fuzz_fields.py --values $(FUZZ_BATCHES) --seed $(SEED)
 
 # The engine, the record codec and the encryption under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
@@ -240,6 +241,7 @@ fuzz-asan: $(VENV)/.dev
 	$(SANITIZED) $(BIN)/python tools/fuzz_records.py --batches $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_sealed.py --batches $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_routes.py --requests $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_fields.py --values $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py

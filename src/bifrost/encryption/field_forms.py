@@ -6,9 +6,15 @@ import json
 from typing import Final, Protocol
 
 from bifrost.encryption.errors import BrokenSeal
+from bifrost.wire.steps import in_steps
 
 MARK: Final = b"bifrost:sealed:"
 """How the text of a sealed field begins."""
+
+_PIECE: Final = 3 << 15
+"""Bytes of an envelope that become a text without a pause: some 0.3 ms. A multiple of 3, so that pieces join."""
+_PIECE_ROUNDS: Final = 65
+"""They count as so many rounds of a loop: enough for a pause behind each."""
 
 _START: Final = b"BFST\x01%c\x01\x00"
 """Magic, version, mode, AES-256-GCM, reserved."""
@@ -66,7 +72,10 @@ JSON: Final = JsonForm()
 
 def in_text(envelope: bytes) -> bytes:
     """Return an envelope as a text."""
-    return MARK + base64.urlsafe_b64encode(envelope)
+    return MARK + b"".join(
+        base64.urlsafe_b64encode(envelope[at : at + _PIECE])
+        for at in in_steps(range(0, len(envelope), _PIECE), _PIECE_ROUNDS)
+    )
 
 
 def from_text(text: bytes) -> bytes:
@@ -75,7 +84,11 @@ def from_text(text: bytes) -> bytes:
     Raises:
         BrokenSeal: there is none.
     """
+    size = _PIECE // 3 * 4
     try:
-        return base64.b64decode(text[len(MARK) :], altchars=b"-_", validate=True)
+        return b"".join(
+            base64.b64decode(text[at : at + size], altchars=b"-_", validate=True)
+            for at in in_steps(range(len(MARK), len(text), size), _PIECE_ROUNDS)
+        )
     except (ValueError, binascii.Error):
         raise BrokenSeal("the envelope of a field is no base64") from None

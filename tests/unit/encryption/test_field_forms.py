@@ -1,7 +1,10 @@
+import base64
+
 import pytest
 
 from bifrost.encryption.errors import BrokenSeal
 from bifrost.encryption.field_forms import JSON, MARK, OF_AVRO, OF_JSON, from_text, in_text
+from bifrost.wire.steps import set_pause
 
 
 def test_a_text_holds_an_envelope() -> None:
@@ -10,6 +13,20 @@ def test_a_text_holds_an_envelope() -> None:
 
         assert from_text(in_text(envelope)) == envelope
         assert JSON.unwrap(JSON.wrap(envelope)) == envelope
+
+
+def test_a_large_envelope_becomes_a_text_in_pieces() -> None:
+    envelope, pauses = bytes(range(256)) * 4 * 1024 + b"end", list[int]()
+    set_pause(lambda: pauses.append(1))
+    try:
+        text = in_text(envelope)
+        encoding = len(pauses)
+        assert from_text(text) == envelope
+    finally:
+        set_pause(None)
+
+    assert text == MARK + base64.urlsafe_b64encode(envelope)
+    assert min(encoding, len(pauses) - encoding) >= 10, "after 96 KiB each, some 0.3 ms"
 
 
 def test_what_does_not_begin_with_the_mark_is_not_sealed() -> None:

@@ -49,6 +49,17 @@ cdef struct Walk:
     int levels
     Name[MAX_DEPTH + 2] names      # that led here
 
+cdef Py_ssize_t write_size(uint8_t* at, int64_t size) noexcept:
+    """Write a size as Avro has numbers, and return in how many bytes."""
+    cdef uint64_t left = <uint64_t>size << 1
+    cdef Py_ssize_t count = 0
+    while True:
+        at[count] = left & 0x7F | (0x80 if left > 0x7F else 0)
+        count += 1
+        left >>= 7
+        if not left:
+            return count
+
 cdef class AvroMasker(FieldMasker):
     """The fields of the values of one schema, and what becomes of them."""
 
@@ -236,29 +247,25 @@ cdef class AvroMasker(FieldMasker):
             if size >= 0 and c.at - start != size:
                 wrong(c, "a block of another size than it says")
             if size >= 0 and w.kept > c.data + start:
-                self.put_size(w, out, size_end, size_bytes)
+                self.put_size(w, out, size_end, size_bytes, size)
         if node.kind == _MAP:
             w.levels -= 1
         return 0
 
-    cdef int put_size(self, Walk* w, Out out, Py_ssize_t end, Py_ssize_t size) except -1:
-        """Write what a block has come to in place of its size, `size` bytes that end at `end` of what is written."""
+    cdef int put_size(self, Walk* w, Out out, Py_ssize_t end, Py_ssize_t size_bytes, int64_t size) except -1:
+        """Write what a block has come to in place of its size, whose bytes end at `end` of what is written."""
         cdef uint8_t[10] number
-        cdef uint64_t left
-        cdef Py_ssize_t count = 0, tail
+        cdef Py_ssize_t count, tail
+        if write_size(number, size) != size_bytes:
+            # What was sealed could not come back byte for byte.
+            wrong(&w.c, "the size of a block in more bytes than it needs")
         out.put(w.kept, w.c.data + w.c.at - w.kept)
         w.kept = w.c.data + w.c.at
         tail = out.at - end
-        left = <uint64_t>tail << 1
-        while True:
-            number[count] = left & 0x7F | (0x80 if left > 0x7F else 0)
-            count += 1
-            left >>= 7
-            if not left:
-                break
+        count = write_size(number, tail)
         out.put(number, count)    # makes room
-        memmove(out.memory.data + end - size + count, out.memory.data + end, tail)
-        memcpy(out.memory.data + end - size, number, count)
-        out.at -= size
+        memmove(out.memory.data + end - size_bytes + count, out.memory.data + end, tail)
+        memcpy(out.memory.data + end - size_bytes, number, count)
+        out.at -= size_bytes
         python_step(tail // LONG)
         return 0
