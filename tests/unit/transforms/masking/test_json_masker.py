@@ -17,6 +17,7 @@ from bifrost.transforms.masking.json_masker import (
     JsonMasker,
 )
 from bifrost.transforms.masking.masked_values import mask_values
+from bifrost.wire.steps import set_pause
 from support.records.record_columns import plenty
 
 SEEN = b'"***"'
@@ -304,3 +305,26 @@ def test_what_the_caller_raises_comes_through() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         mask_values(columns_of(b'{"a": 1}'), masker("a"), plenty(), replace)
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        b'"' + b"x" * 2_000_000 + b'"',
+        b" " * 2_000_000 + b"1",
+        b"1" * 2_000_000,
+        b'"' + b"\xc3\xa9" * 1_000_000 + b'"',
+    ],
+    ids=["text", "spaces", "digits", "not ASCII"],
+)
+def test_others_have_their_turn_within_what_is_long(long: bytes) -> None:
+    columns, pauses = columns_of(b'{"b":' + long + b',"a":1}'), list[int]()
+    set_pause(lambda: pauses.append(1))
+    try:
+        found, unreadable = mask_values(columns, masker("a"), plenty())
+    finally:
+        set_pause(None)
+
+    assert unreadable == []
+    assert found.values[0] == b'{"b":' + long + b',"a":"***"}'
+    assert len(pauses) > len(long) // 300_000
