@@ -6,6 +6,6 @@ What is not obvious here:
   value is never read into objects and written anew.
 * The reader is strict (RFC 8259), because what it takes for a value another reader may take for two. What it does not
   accept does not pass.
-* In Avro a schema says where fields are, so a program is made for each schema; the same type at two places of it has two
-  nodes. Sealed fields (`encryption/field_sealing.py`) are found by the same maskers.
+* In Avro a schema says where fields are, so a program is made for each schema; the same type at two places of it has
+  two nodes. Sealed fields (`encryption/field_sealing.py`) are found by the same maskers.
 """
