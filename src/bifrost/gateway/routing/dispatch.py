@@ -165,21 +165,26 @@ class Dispatch:
 
     def _ask_all(self, turn: "Turn", request: "Request") -> None:
         router = self._router
-        nodes, answers = sorted(router.cluster.node_ids), list[Message]()
+        nodes, answers = sorted(router.cluster.node_ids), dict[int, Message]()
         if not nodes:
             router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+        def answered(node_id: int, frame: Buffer | None) -> None:
             if frame is None:
-                answers.append(_error(request, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+                answers[node_id] = _error(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 router.start(router.cluster.refresh())
             else:
-                answers.append(request.read(frame))
+                answers[node_id] = request.read(frame)
             if len(answers) == len(nodes):
-                router.answer(turn, request.answered_by(gathered(answers)))
+                # In the order of the brokers, not of their answers: the same question has the same answer.
+                router.answer(turn, request.answered_by(gathered([answers[one] for one in nodes])))
 
         for node_id in nodes:
-            router.send(node_id, request, router.guarded(answered))
+
+            def on_answer(frame: Buffer | None, _may_be_done: bool, node_id: int = node_id) -> None:
+                answered(node_id, frame)
+
+            router.send(node_id, request, router.guarded(on_answer))
 
     def _ask_named(self, turn: "Turn", request: "Request") -> None:
         """Send a request about configs: the only broker is each broker, so any one speaks for it."""
