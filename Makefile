@@ -141,11 +141,12 @@ three-brokers: $(VENV)/.dev
 	$(THREE) $(FORGERY) $(addprefix --ignore=$(FORGERY)/,test_forged_requests.py test_forgeries_bite.py)
 	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions taint faults/test_killed_brokers.py)
 
-# Behind a single address of three brokers: forged requests, one broker away, and the suites of the clients. `make test` has
+# Behind a single address of three brokers: forged requests, one broker away, taint, and the suites of the clients. `make test` has
 # tests/kafka/single. Two tests of clients are left out that read at once, after acks=1, what only one of three brokers has.
 SINGLE := BIFROST_SINGLE_ADDRESS=1 $(THREE)
 single-address: $(VENV)/.dev
 	$(SINGLE) $(FORGERY)/test_forged_requests.py
+	$(SINGLE) tests/kafka/taint
 	$(SINGLE) -k "not records_are_deleted and not found_by_time" \
 		$(addprefix tests/kafka/clients/test_,confluent_kafka.py kafka_python.py aiokafka.py java_clients.py tls_clients.py)
 

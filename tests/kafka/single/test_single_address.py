@@ -150,8 +150,9 @@ def test_a_record_does_not_wait_for_the_long_polls_of_idle_brokers(endpoint: End
         time.sleep(0.1)
     consumer.close()
 
-    assert sorted(took)[10] < 0.5
-    assert max(took) < 4.0
+    # The first Fetch of librdkafka may lack partitions that were not ready, and it has one under way at a time.
+    assert sorted(took)[10] < 0.5, took
+    assert max(took[4:]) < 4.0, took
 
 
 def test_transactions_with_offsets(endpoint: Endpoint, topic: str, admin: AdminClient) -> None:

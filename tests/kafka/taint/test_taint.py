@@ -53,7 +53,7 @@ from support.clients.routed_client import RoutedClient
 from support.clients.tap import HEADER, Connection, Tap, api_keys_of
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim, Victim
-from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec, free_ports
+from support.gateways.gateway_process import HOST, IS_SINGLE_ADDRESS, GatewayProcess, TenantSpec, free_ports
 from support.moved_topics import MovedTopics
 from support.physical_names import MARK, physical_name, prefix_of
 
@@ -268,7 +268,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                 )
             try:
                 work(gateway, parties, tap, kafka)
-                for port in ports:
+                for port in ports[:1] if IS_SINGLE_ADDRESS else ports:
                     ask_unauthenticated(Endpoint(HOST, port))
             finally:
                 for party in parties:
@@ -376,7 +376,7 @@ def test_no_client_was_told_anything_before_authenticating(recorded: Recorded) -
 
     heard = sum(bool(connection.received) for connection in recorded.unauthenticated)
     # Those of this test; and those that ended while a client authenticated, for brokers are killed and clients give up.
-    assert heard >= 1 + brokers_under_test()
+    assert heard >= (1 if IS_SINGLE_ADDRESS else 1 + brokers_under_test())
     assert found == []
 
 
