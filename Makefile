@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 FOR ?=
 FRAMES ?= 10000000
 FUZZ_BATCHES ?= 3000000
+FUZZ_MESSAGES ?= 1000000
 ASAN_FRAMES ?= 1000000
 SEED ?= 1
 HOURS ?= 4
@@ -35,7 +36,7 @@ help:
 	@echo "make bench-pipeline  a generated month of journal through meter and bill (ROWS=, CORES=, PLOT=1)"
 	@echo "make record-oracle   100,000 random record batches, written and read by the codec and by Kafka (BATCHES=)"
 	@echo "make schemas         write the schema table anew from Kafka's own definitions"
-	@echo "make fuzz            ten million mutated frames through engine and relay, batches through codec and encryption (FRAMES=, SEED=)"
+	@echo "make fuzz            ten million mutated frames through engine and relay, batches and messages through codec and encryption (FRAMES=, SEED=)"
 	@echo "make fuzz-asan       one million, with all of them built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
 	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
@@ -238,6 +239,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_sealed.py --batches $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_routes.py --requests $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_fields.py --values $(FUZZ_BATCHES) --seed $(SEED)
+	$(BIN)/python tools/fuzz_record_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 
 # The engine, the record codec and the encryption under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
@@ -252,6 +254,7 @@ fuzz-asan: $(VENV)/.dev
 	$(SANITIZED) $(BIN)/python tools/fuzz_sealed.py --batches $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_routes.py --requests $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_fields.py --values $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_record_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
