@@ -128,6 +128,11 @@ def load_record_filters() -> ModuleType:
     return import_module("bifrost.filters.records.tenant_records")
 
 
+def load_virtual_partitions() -> ModuleType:
+    """Load the filters of virtual partitions likewise, and return the module by which they begin."""
+    return import_module("bifrost.filters.virtual.virtual_topics")
+
+
 def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     """Return the filters of each API that is served, without those about rights."""
     broker_address = BrokerAddressFilter()

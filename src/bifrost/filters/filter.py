@@ -7,7 +7,7 @@ Order: on the way to the broker the filters run first and the namespace translat
 translates first. So a filter only ever sees virtual names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -21,8 +21,10 @@ from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
     from bifrost.filters.records.record_topics import RecordTopics
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.state.state_table import StateTable
     from bifrost.tenancy.users.stored_users import StoredUsers
+    from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 Response = TypeVar("Response", bound=Message, contravariant=True)
@@ -47,6 +49,10 @@ class Scope:
     """The users that tenants have made; None: the configuration has no `proxy.state`."""
     records: "RecordTopics | None" = None
     """The topics whose records are transformed; None: no filter of records is for the client."""
+    virtual: "VirtualTopics | None" = None
+    """The topics that have virtual partitions; None: the tenant has none."""
+    producer: "OwnProducer | None" = None
+    """The producer in whose name batches of the connection are written to such topics that have none."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""
@@ -99,6 +105,11 @@ class Exchange:
     """How many partitions the brokers create for this request, which is what it costs them."""
     read_batches: int = 0
     """How many batches the gateway reads from the broker for the answer, at the most."""
+    parts: Sequence[Any] = ()
+    """Requests of the same API and version that go to the broker before the client's, which was divided; with virtual
+    names."""
+    part_answers: tuple[Any, ...] = ()
+    """The broker's answers to them, in their order, when that to the client's request has come."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

@@ -192,6 +192,23 @@ class AclsAtBroker(Need):
     """What tells it from the need of another message, whose answers are kept apart."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class AtBroker(Need):
+    """Requests that the broker of the connection is asked before it gets the client's, over the same connection.
+
+    The message is then decided anew, and the filter finds this need with the answers in `Exchange.met`. It may return
+    another one. Both requests and answers have virtual names; an answer about a foreign name lacks it.
+    """
+
+    requests: tuple[tuple[Message, int], ...] = field(compare=False, repr=False)
+    """At least one, each with its version, which the broker must have."""
+    plan: Any = field(default=None, compare=False, repr=False)
+    """What the filter needs to go on."""
+    answers: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    """The broker's, in the same order."""
+
+
 Fetched = TopicIds | TopicCount | StateChange | RecordNeeds | StoredBatches | AclsAtBroker
 """The needs that a connection meets by itself, by asking brokers or others (`WayToBroker.fetch`)."""
 

@@ -10,6 +10,7 @@ from bifrost.wire.rewriting import Names
 
 if TYPE_CHECKING:
     from bifrost.filters.records.record_topics import RecordTopics
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
 
 
 class LaneNames(NamedTuple):
@@ -26,6 +27,9 @@ class LaneNames(NamedTuple):
     records: "RecordTopics | None" = None
     """The topics whose records are transformed; None: no filter of records is for the clients."""
 
+    virtual: "VirtualTopics | None" = None
+    """The topics that have virtual partitions; None: the tenant has none."""
+
     def of_api(self, api_key: int) -> "LaneNames":
         """Return the names for the messages of an API: of clients that ACLs apply to, those that they may use."""
         found = self
@@ -39,6 +43,11 @@ class LaneNames(NamedTuple):
                 to_physical=self.records.to_physical(api_key, found.to_physical),
                 to_virtual=self.records.to_virtual(api_key, found.to_virtual),
             )
+        if self.virtual is not None:
+            found = found._replace(
+                to_physical=self.virtual.in_requests(found.to_physical),
+                to_virtual=self.virtual.in_answers(found.to_virtual),
+            )
         return found
 
 
@@ -47,6 +56,7 @@ def lane_names(
     addresses: BrokerAddresses,
     guard: Guard | None = None,
     records: "RecordTopics | None" = None,
+    virtual: "VirtualTopics | None" = None,
 ) -> LaneNames:
     """Return the names that all clients of a namespace, with the same rights, use on the listener where brokers have
     these addresses."""
@@ -56,4 +66,5 @@ def lane_names(
         namespace.names.client_id_prefix,
         guard,
         records,
+        virtual,
     )

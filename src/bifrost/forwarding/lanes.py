@@ -57,6 +57,8 @@ class Lanes:
             return None
         if names.records is not None:
             plan = names.records.plan(plan)
+        if names.virtual is not None:
+            plan = names.virtual.plan(plan)
         load = self.in_flight_limits.load(tenant)
         return Lane(plan, self.traffic(tenant, api_key), load, names.of_api(api_key))
 

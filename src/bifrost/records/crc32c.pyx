@@ -110,6 +110,11 @@ cdef uint32_t checksum(const uint8_t* data, size_t size) noexcept nogil:
         return ~crc32c_by_instruction(0xFFFFFFFF, data, size)
     return ~crc32c_by_table(0xFFFFFFFF, data, size)
 
+cdef uint32_t checksum_on(uint32_t crc, const uint8_t* data, size_t size) noexcept nogil:
+    if by_instruction:
+        return ~crc32c_by_instruction(~crc, data, size)
+    return ~crc32c_by_table(~crc, data, size)
+
 def crc32c(data, *, bint by_table=False):
     cdef Py_buffer view
     cdef uint32_t crc

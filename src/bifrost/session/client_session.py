@@ -19,6 +19,7 @@ from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import (
     FORWARD,
     Answer,
+    AtBroker,
     Close,
     Forward,
     Need,
@@ -31,23 +32,21 @@ from bifrost.forwarding.broker_costs import NEW_PARTITION_NS, READ_BATCH_NS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
-from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
-from bifrost.session.answered_errors import count_errors, count_own_answer
-from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
+from bifrost.session.answered_errors import count_errors
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, release_large, too_large
 from bifrost.session.decoded_response import decoded_response, kept_for_answer, rewritten_response
 from bifrost.session.in_flight import Buffer
-from bifrost.session.limited_session import LimitedSession
 from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
 from bifrost.session.remains import Remains
+from bifrost.session.requests.answering_session import AnsweringSession
+from bifrost.session.requests.divided_request import Part, await_parts, part_frames
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode, encode_in_room_of, release
-from bifrost.wire.message import Message
+from bifrost.wire.codec import decode, encode, encode_in_room_of
 from bifrost.wire.rewriting import rewrite_frame
 from bifrost.wire.window import keep
 
@@ -56,7 +55,7 @@ _SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET})
 """The reasons for which a request, or a response, is sent on, in place or through the filters; not for any other."""
 
 
-class ClientSession(LimitedSession):
+class ClientSession(AnsweringSession):
     """The protocol state of one client connection and of the broker connection behind it."""
 
     # -- what the shell calls
@@ -176,17 +175,6 @@ class ClientSession(LimitedSession):
 
     # -- client to broker
 
-    @property
-    def _is_full(self) -> bool:
-        """Whether nothing may be sent to the broker now, because too many answers are awaited."""
-        return len(self._in_flight.queue) >= self._max_in_flight
-
-    @property
-    def _is_asking(self) -> bool:
-        """Whether an answer to a request of the session's own is awaited."""
-        inquiries = (self._listing, self._absent)
-        return any(one is not None and one.is_under_way for one in inquiries)
-
     def _release_requests(self) -> None:
         """Decide about the held requests, one after the other; each stays in the queue until it is decided."""
         held = self._requests
@@ -204,6 +192,8 @@ class ClientSession(LimitedSession):
             if not isinstance(step, Need):
                 assert self._absent is not None
                 self._absent.forget()
+                if self._asked is not None:
+                    self._asked.forget()
 
     def _request(self, frame: Buffer) -> RequestStep:
         """Decide about a request, and answer it or send it on."""
@@ -270,6 +260,7 @@ class ClientSession(LimitedSession):
             costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
             lane.load.broker_left_ns -= costs_ns
         if reason != Reason.UNANSWERED:
+            await_parts(self._in_flight, lane, exchange, correlation_id)
             kept = kept_for_answer(plan.api_key, exchange)
             awaited = Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns)
             self._in_flight.await_broker(awaited)
@@ -311,38 +302,16 @@ class ClientSession(LimitedSession):
             exchange.keep(LOST_SHARE_SESSION, self._take_lost_share_session())
         for one in plan.filters:
             step: RequestStep = one.on_request(exchange, request)
+            if isinstance(step, AtBroker):
+                return self._ask_broker(step, lane, frame)
             if not isinstance(step, Forward):
                 return step
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)
+        parts = part_frames(lane, exchange, namespace, head) if exchange.parts else []
         if plan.carries_records:
-            return [encode_in_room_of(plan.request.layout, request, head, frame)]
-        return [encode(plan.request.layout, request, head)]
-
-    def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> RequestStep:
-        """Answer a request that goes to no broker."""
-        own = header.api_key if header.api_key in OWN_APIS else None
-        traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
-        metering.note_own(self._meter, self._ways, header, lane, frame)
-        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
-        self._send_own(traffic, lane, frame, answer)
-        if self._meter is None and is_the_same_again(header.api_key, frame, answer):
-            self.remember_answer(bytes(frame), answer, traffic)
-        return FORWARD
-
-    def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:
-        """Answer a request in place of the broker."""
-        if throttle_ms := self.charge_own(lane, 4 + len(frame)):
-            response.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]  # of a Produce
-        self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
-        release(lane.plan.response.layout, response)
-        return Answer(response)
-
-    def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
-        """Queue the gateway's own answer to a request, after the answers to the requests before it."""
-        metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
-        count_own_answer(traffic, lane, len(frame), answer)
-        self.to_client += self._in_flight.answer(answer)
+            return [*parts, encode_in_room_of(plan.request.layout, request, head, frame)]
+        return [*parts, encode(plan.request.layout, request, head)]
 
     # -- broker to client
 
@@ -366,6 +335,12 @@ class ClientSession(LimitedSession):
             if not inquiry.is_under_way:
                 self._requests.meet(BROKER_ANSWER)
             return FORWARD
+        if isinstance(awaited.exchange, Part):
+            step = awaited.exchange.receive(frame, awaited, self._namespace)
+            if isinstance(step, Forward):
+                self.to_client += self._in_flight.complete()
+                awaited.abandon()
+            return step
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if reason in (Reason.KEPT, Reason.UNUSUAL_HEADER):

@@ -3,6 +3,8 @@
 Its subclass is `ClientSession`, which handles the requests of an authenticated client.
 """
 
+from typing import TYPE_CHECKING
+
 from bifrost.authentication.accounts import Account
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
@@ -28,6 +30,9 @@ from bifrost.session.topics.topic_listing import TopicListing
 from bifrost.tenancy.acls.guard import Guard
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.headers import read_request_header
+
+if TYPE_CHECKING:
+    from bifrost.session.requests.asked_broker import AskedBroker
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -56,6 +61,7 @@ class IdentifiedSession(Forwarding):
         self._gateway_time = self._quota = None
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
+        self._asked: AskedBroker | None = None
         self._last_fetch_session = self._lost_fetch_session = NO_SESSION
         self._has_lost_share_session = False
         self.to_client: list[Buffer] = []
@@ -224,18 +230,30 @@ class IdentifiedSession(Forwarding):
         addresses, quotas = self._entry.addresses, shared.quota_tables
         filters = self.virtual_cluster.records
         records = None if filters is None else filters.topics(self._namespace, user, guard)
+        rules = self.virtual_cluster.virtual_partitions
+        virtual = None if rules is None else rules.topics(self._namespace, guard)
         self._scope = Scope(
-            self._namespace, addresses, user, shared.state, quotas, guard, shared.users, records
+            namespace=self._namespace,
+            addresses=addresses,
+            user=user,
+            state=shared.state,
+            quotas=quotas,
+            guard=guard,
+            users=shared.users,
+            records=records,
+            virtual=virtual,
+            producer=None if rules is None else rules.new_producer(),
         )
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
-        names = lane_names(self._namespace, self._entry.addresses, guard, records)
+        names = lane_names(self._namespace, self._entry.addresses, guard, records, virtual)
         table = self._shared.lanes.table(self._namespace.tenant, names)
         self._ways = SessionLanes(table, self._route, self._meter)
         self._lanes = self._ways.known
         self._load = self._shared.lanes.in_flight_limits.load(self._namespace.tenant)
         self._gateway_time = self._shared.lanes.gateway_time(self._namespace.tenant)
         self._absent = AbsentTopics(self._namespace, self._in_flight)
+        self._asked = None
         self._listing = TopicListing(
             self._namespace, self._route, self._in_flight, self._shared.lanes.in_flight_limits
         )

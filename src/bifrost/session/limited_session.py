@@ -7,7 +7,7 @@ that has another client ID, or after quotas have changed.
 from collections.abc import Callable
 
 from bifrost.filters.filter import Exchange
-from bifrost.filters.steps import Need
+from bifrost.filters.steps import AtBroker, Need
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.quotas.budget import Budget
@@ -76,6 +76,8 @@ class LimitedSession(IdentifiedSession):
     def _for_filters(self, exchange: Exchange) -> Exchange:
         """Return the exchange of the first held request with what filters may ask of the session."""
         exchange.met = self._requests.met
+        if self._asked is not None and self._asked.met is not None:
+            exchange.met = {**exchange.met, AtBroker: self._asked.met}
         if self._quota is not None and self._quota.mutated:
             exchange.mutations = Mutations(self._quota)
         return exchange

@@ -4,6 +4,7 @@ A tenant's own namespace is made when the gateway starts and kept. A namespace b
 first of its clients authenticates, and lives while one of them is connected: a token's claim may name any namespace.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
     from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
+    from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
     from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
@@ -38,6 +40,8 @@ class VirtualCluster:
     """The rights in the tenant: by its ACLs, or an `OpenAuthority`; None: its users may do all that it may."""
     records: "TenantRecords | None" = None
     """The filters of the tenant's records; None: it has none."""
+    virtual_partitions: "TenantVirtualTopics | None" = None
+    """Which of the tenant's topics have virtual partitions; None: none."""
 
     @property
     def acl_mode(self) -> str | None:
@@ -61,6 +65,8 @@ class Models:
     """What topics inherit from all namespaces; None: nothing."""
     records: "ProcessRecords | None" = None
     """What filters of records share; None: no tenant has had any, or policies about records."""
+    partition_counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What virtual partitions have cost, by tenant and number (`NUMBERS` of partition_rules.py)."""
 
 
 class VirtualClusters:
@@ -100,6 +106,11 @@ class VirtualClusters:
     def records(self) -> "ProcessRecords | None":
         """What filters of records share, see `Models`."""
         return self.models.records
+
+    @property
+    def partition_counts(self) -> Counter[tuple[str, str]]:
+        """What virtual partitions have cost, see `Models`."""
+        return self.models.partition_counts
 
     def of(self, account: Account) -> VirtualCluster:
         """Return the virtual cluster that the clients of an account see."""

@@ -18,6 +18,7 @@ from bifrost.gateway.reload_outcome import Outcome
 from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
+from bifrost.tenancy.virtual_partitions.partition_rules import NUMBERS
 from bifrost.transforms.record_transform import NOTES
 from bifrost.wire.api_keys import ApiKey
 from support.control.table_backend import TableBackend
@@ -55,6 +56,10 @@ class Everything(OfProcess):
     def exchange(self) -> ExchangeCounts:
         shares = {("producer_byte_rate", "acme"): 0.5}
         return ExchangeCounts(1, 1, True, 1, {"written": 1}, shares)
+
+    def partitions(self) -> Iterator[tuple[tuple[str, str], int]]:
+        for number in NUMBERS:
+            yield ("acme", number), 1
 
     def transforms(self) -> Iterator[TransformCount]:
         of_transforms = (

@@ -9,6 +9,7 @@ from bifrost.config.fields.acls import AclResource, Acls
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.fields.verifiers import ScramVerifier
+from bifrost.config.fields.virtual_partitions import MAX_RULES, VirtualPartitions
 from bifrost.config.name_template import NamePrefixes, NameTemplate
 from bifrost.config.policies.namespace_policy import MAX_POLICIES, PolicyOfNamespace
 from bifrost.config.policies.policy import Policy
@@ -212,6 +213,13 @@ class Tenant(Section):
     order on their way to consumers; see [filters.md](filters.md). A change closes the tenant's connections, and its
     clients connect again. Default: none, and records pass unread."""
 
+    virtual_partitions: tuple[VirtualPartitions, ...] = Field(
+        default=(), max_length=MAX_RULES, examples=["[{ topics: [orders], virtual: 12, physical: 4 }]"]
+    )
+    """Topics that show more partitions than the brokers have, so that fewer are paid for; the first rule that matches a
+    topic is for it; see [virtual-partitions.md](virtual-partitions.md). Not together with `filters`. A change closes
+    the tenant's connections, and its clients connect again. Default: none."""
+
     acls: Acls | None = None
     """What each principal of the tenant may do. Default: the key is absent, and all of them may do everything that the
     tenant may."""
@@ -263,6 +271,13 @@ class Tenant(Section):
                 raise ValueError(
                     f"filters: quarantine_topic {quarantine} of {one.shown_name} is not in allowed_topics"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_virtual_partitions(self) -> "Tenant":
+        if self.virtual_partitions and self.filters:
+            # What is sealed names its partition, and transforms are given the numbers that the brokers have.
+            raise ValueError("has both filters and virtual_partitions: remove one")
         return self
 
     @property

@@ -120,6 +120,9 @@ class Counted(Protocol):
     def acl_denials(self) -> Mapping[tuple[str, str], int]:
         """Return how often ACLs denied an operation, by tenant and operation."""
 
+    def partitions(self) -> Iterable[tuple[tuple[str, str], int]]:
+        """Return what virtual partitions have cost, by tenant and number."""
+
     def transforms(self) -> Iterable[TransformCount]:
         """Return what each filter of records did, by tenant, filter, direction and number."""
 
@@ -230,6 +233,10 @@ class OfProcess:
     def acl_denials(self) -> Mapping[tuple[str, str], int]:
         """Return a copy of the denials by tenant and operation."""
         return self._gateway.shared.virtual_clusters.acls.denials.copy()
+
+    def partitions(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield what virtual partitions have cost in this process."""
+        yield from self._gateway.shared.virtual_clusters.partition_counts.copy().items()
 
     def transforms(self) -> Iterator[TransformCount]:
         """Yield what each filter of records did in this process."""

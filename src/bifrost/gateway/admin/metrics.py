@@ -20,6 +20,7 @@ from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
 from bifrost.gateway.admin.exchange_metrics import exchange_metrics
 from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
+from bifrost.gateway.admin.partition_metrics import partition_metrics
 from bifrost.gateway.admin.state_metrics import state_metrics
 from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
 from bifrost.gateway.admin.transform_metrics import transform_metrics
@@ -62,6 +63,7 @@ class Metrics:
         yield from self._connection_metrics()
         yield from self._limit_metrics()
         yield from transform_metrics(counted.transforms())
+        yield from partition_metrics(counted.partitions())
         errors = CounterMetricFamily(
             "kafka_proxy_internal_errors",
             "Exceptions that should never have come, by what failed: each is a bug, and is logged with its trace.",

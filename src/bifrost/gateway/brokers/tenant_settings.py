@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
-from bifrost.filters.build import load_access_filters, load_record_filters
+from bifrost.filters.build import (
+    load_access_filters,
+    load_record_filters,
+    load_virtual_partitions,
+)
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas, quotas_of
@@ -45,6 +49,8 @@ class TenantSettings:
             load_access_filters()
         if any(one.filters for one in tenants):
             load_record_filters()
+        if any(one.virtual_partitions for one in tenants):
+            load_virtual_partitions()
         return cls(
             tenants={one.name: one for one in tenants},
             upstreams={one.name: config.cluster_of(one).name for one in tenants},

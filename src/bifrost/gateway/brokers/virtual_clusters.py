@@ -9,7 +9,7 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.tiers import SEPARATOR
-from bifrost.filters.build import load_record_filters
+from bifrost.filters.build import load_record_filters, load_virtual_partitions
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
@@ -22,9 +22,12 @@ from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 
 if TYPE_CHECKING:
     from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
+    from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
     from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
@@ -100,6 +103,7 @@ class _Maker:
         if models.records is not None:
             models.records.limit(config.proxy.limits)
         self._of_tenant: dict[str, TenantRecords] = {}
+        self._partitions: dict[str, TenantVirtualTopics] = {}
         self._config, self._settings = config, settings
         self._aliases = {} if models.aliases is None else models.aliases.parts
         self._clusters, self._now_ms = clusters, now_ms
@@ -124,7 +128,19 @@ class _Maker:
         )
         namespace.rules = self._rules(namespace.names)
         fetch_sessions, records = cluster.fetch_sessions, self._records_of(tenant)
-        return VirtualCluster(namespace, cluster.name, fetch_sessions, authority, records)
+        partitions = self._partitions_of(tenant)
+        return VirtualCluster(namespace, cluster.name, fetch_sessions, authority, records, partitions)
+
+    def _partitions_of(self, tenant: Tenant) -> "TenantVirtualTopics | None":
+        """Return which topics of a tenant have virtual partitions: one object for all its namespaces."""
+        if not tenant.virtual_partitions:
+            return None
+        made = self._partitions.get(tenant.name)
+        if made is None:
+            topics = load_virtual_partitions().TenantVirtualTopics
+            made = topics(_partition_rules(tenant), tenant.name, self._models.partition_counts)
+            self._partitions[tenant.name] = made
+        return made
 
     def _records_of(self, tenant: Tenant) -> "TenantRecords | None":
         """Return the filters of a tenant: one object for all its namespaces, until its policies are about records."""
@@ -182,6 +198,7 @@ def _models(config: Config, peers: Counters | None, found: Models | None) -> Mod
             acls=StoredAcls(peers),
             aliases=_new_aliases() if has_state else None,
             configs=_new_configs() if has_state else None,
+            partition_counts=Counter() if peers is None else peers.counter("virtual_partitions"),
         )
     if found.policies is None and has_policies:
         found.policies = _new_policies()
@@ -297,11 +314,20 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
         and (names.is_dotted, names.separator) == (_is_dotted(tenant), tenant.namespace_separator)
         and old.acl_mode == (None if tenant.acls is None else tenant.acls.mode)
         and (() if old.records is None else old.records.filters.filters) == tenant.filters
+        and (() if old.virtual_partitions is None else old.virtual_partitions.rules.rules)
+        == _partition_rules(tenant)
     )
     if not is_same or tenant.allowed_topics is None:
         return is_same
     wanted = {topic.replace(SEPARATOR, names.separator).encode() for topic in tenant.allowed_topics}
     return names.configured_topics is not None and names.configured_topics <= wanted
+
+
+def _partition_rules(tenant: Tenant) -> tuple[PartitionRule, ...]:
+    return tuple(
+        PartitionRule(one.topics, PartitionMap(one.virtual, one.physical))
+        for one in tenant.virtual_partitions
+    )
 
 
 def _pseudonym_key(config: Config) -> bytes:

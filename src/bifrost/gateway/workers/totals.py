@@ -226,6 +226,10 @@ class OfAll:
         """Return the sums of all workers."""
         return {(tenant, operation): count for (tenant, operation), count in self._counts("acl_denials", 2)}
 
+    def partitions(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield the sums of all workers."""
+        yield from (((a, b), count) for (a, b), count in self._counts("virtual_partitions", 2))
+
     def transforms(self) -> Iterator[TransformCount]:
         """Yield the sums of all workers."""
         yield from (((a, b, c, d), count) for (a, b, c, d), count in self._counts("transforms", 4))

@@ -4,6 +4,8 @@ They go over the client's own broker connection, so the broker tells what the cl
 request and all requests after it are held. An inquiry is the exchange of its requests, so the answers come back to it.
 """
 
+from collections.abc import Sequence
+
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.tenancy.namespace import Namespace
@@ -56,7 +58,20 @@ class Inquiry:
 
     def _ask(self, message: Message, version: int) -> list[Buffer]:
         """Return the frame of a request with physical names, including its length, and await its answer."""
+        return self._ask_all([(message, version)])
+
+    def _ask_all(self, requests: Sequence[tuple[Message, int]]) -> list[Buffer]:
+        """Return the frames of several, each given with its version, and await the answers."""
+        # `encode` may pause; before it is done no other code may see that an answer is awaited.
+        frames: list[Buffer] = [self._frame(message, version) for message, version in requests]
         assert self._lane is not None
+        self.is_under_way = True
+        for _ in frames:
+            self._in_flight.await_broker(Awaited(self._correlation_id, self._lane, self))
+        return frames
+
+    def _frame(self, message: Message, version: int) -> bytes:
+        """Return the frame of a request."""
         api_key = message.SCHEMA.api_key
         assert api_key is not None
         length = -1 if self._client_id is None else len(self._client_id)
@@ -64,11 +79,7 @@ class Inquiry:
         head += self._client_id or b""
         if request_schema(api_key).request_header_version(version) >= _FLEXIBLE_HEADER:
             head += b"\0"
-        # `encode` may pause; before it is done no other code may see that an answer is awaited.
-        frame = encode(compile_layout(message.SCHEMA.name, version), message, head)
-        self.is_under_way = True
-        self._in_flight.await_broker(Awaited(self._correlation_id, self._lane, self))
-        return [frame]
+        return encode(compile_layout(message.SCHEMA.name, version), message, head)
 
     def _answered(self, awaited: Awaited) -> None:
         """End the inquiry when its answer is read. The read may have paused; the client's request is held until now."""

@@ -170,6 +170,37 @@ def test_without_filters_nothing_is_there_for_them() -> None:
     assert built(configured()).records is None
 
 
+PARTITIONS = {"topics": ["orders"], "virtual": 12, "physical": 4}
+
+
+def test_a_tenant_has_its_virtual_partitions_in_all_its_namespaces() -> None:
+    clusters = built(configured(globex={"virtual_partitions": [PARTITIONS]}))
+    globex = clusters.of_tenant("globex")
+    below = clusters.of(Account("reader", "globex", namespace=("eu",)))
+
+    assert globex.virtual_partitions.rules.map_of("orders") == (12, 4)
+    assert globex.virtual_partitions.rules.map_of("eu:orders") is None
+    assert below.virtual_partitions is globex.virtual_partitions
+    assert clusters.of_tenant("acme").virtual_partitions is None
+
+
+def test_other_virtual_partitions_make_another_virtual_cluster() -> None:
+    config = configured(globex={"virtual_partitions": [PARTITIONS]})
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = made(config, clusters)
+    before.partition_counts["globex", "parts"] += 1
+
+    same = made(configured(globex={"virtual_partitions": [dict(PARTITIONS)]}), clusters, before)
+    grown = made(configured(globex={"virtual_partitions": [PARTITIONS | {"virtual": 16}]}), clusters, same)
+    none = made(configured(), clusters, grown)
+
+    assert same.of_tenant("globex") is before.of_tenant("globex")
+    assert grown.of_tenant("globex") is not same.of_tenant("globex")
+    assert none.of_tenant("globex").virtual_partitions is None
+    assert none.of_tenant("acme") is before.of_tenant("acme")
+    assert none.partition_counts == {("globex", "parts"): 1}
+
+
 def test_policies_about_records_give_a_tenant_what_filters_of_records_need() -> None:
     policy = {"namespace": "eu", "acks": ["all"]}
     config = configured(globex={"namespace_policies": [policy]})

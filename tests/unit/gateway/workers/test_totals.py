@@ -113,6 +113,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
     worker.counter("pauses")["client"] = 2_000_000_000
     worker.counter("internal_errors")["refresh"] = 6
     worker.counter("acl_denials")["acme", "READ"] = 7
+    worker.counter("virtual_partitions")["acme", "parts"] = 9
     worker.counter("transforms")[TransformKey("acme", "edge", "fetch", "records")] += 8
     sums.refresh()
     refused = Counter({CloseReason.TOO_MANY_CONNECTIONS: 7, CloseReason.NO_WORKER: 1})
@@ -125,6 +126,7 @@ def test_connections_that_the_supervisor_refused_count() -> None:
         ("max_in_flight_requests", "acme"): 4,
     }
     assert counted.acl_denials() == {("acme", "READ"): 7}
+    assert list(counted.partitions()) == [(("acme", "parts"), 9)]
     assert list(counted.transforms()) == [(("acme", "edge", "fetch", "records"), 8)]
     assert counted.authentications() == {("acme", "PLAIN", "success"): 5}
     assert list(counted.mechanisms) == ["PLAIN"]

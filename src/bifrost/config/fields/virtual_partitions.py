@@ -1,0 +1,42 @@
+"""Topics that show clients more partitions than the brokers have: elements of `virtual_partitions` of a tenant."""
+
+from pydantic import Field, model_validator
+
+from bifrost.config.records.filter_rule import MAX_PATTERNS, TopicPattern
+from bifrost.config.section import Section
+from bifrost.config.values import Count
+
+MAX_RULES = 100
+"""Most rules of one tenant: each new topic of a client is compared with all."""
+
+MAX_SHARING = 128
+"""Most virtual partitions that share a physical one. A Produce that names all of them becomes so many requests, and a
+consumer of one reads, and drops, the records of the others."""
+
+
+class VirtualPartitions(Section):
+    """Topics with virtual partitions. See [virtual-partitions.md](virtual-partitions.md)."""
+
+    topics: tuple[TopicPattern, ...] = Field(min_length=1, max_length=MAX_PATTERNS, examples=["[orders]"])
+    """Names of topics, of which one has to match; `*` in them stands for any characters, also none. A topic of a
+    namespace is called `eu:orders` here, as clients of the whole tenant see it. Required."""
+
+    virtual: Count = Field(ge=2, le=10_000, examples=[12])
+    """How many partitions clients see. It may be raised later, and no record moves. Required."""
+
+    physical: Count = Field(ge=1, le=1_000, examples=[4])
+    """How many partitions the brokers have, less than `virtual`. Virtual partition `v` is part of physical partition
+    `v % physical`; at most 128 share one. It must not be changed as long as the topic has records. Required."""
+
+    @model_validator(mode="after")
+    def _check_numbers(self) -> "VirtualPartitions":
+        if self.virtual <= self.physical:
+            raise ValueError(
+                f"virtual {self.virtual} is not more than physical {self.physical}: leave the rule out"
+            )
+        sharing = -(-self.virtual // self.physical)
+        if sharing > MAX_SHARING:
+            raise ValueError(
+                f"{sharing} virtual partitions would share a physical one: at most {MAX_SHARING} do"
+            )
+        return self

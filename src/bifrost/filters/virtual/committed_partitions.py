@@ -1,0 +1,295 @@
+"""OffsetCommit, TxnOffsetCommit and OffsetDelete of virtual partitions that the brokers do not have.
+
+    client ──▶ may the member commit? ──▶ the offsets of other groups of partitions ──▶ the rest of the client's request
+
+The first two are requests of the gateway's own to the coordinator, over the connection that the client's request takes.
+All offset groups have its coordinator, and are part of the same transaction.
+
+An offset group has no subscription that would keep its offsets, as a consumer group's keeps them while it has members.
+So they are kept for `RETENTION_MS`, or until the consumer group is deleted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
+from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
+from bifrost.filters.virtual.offset_owners import fence, fenced, owner_of
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.tenancy.virtual_partitions.partition_map import (
+    FIRST_GROUP,
+    PartitionGroup,
+    PhysicalPartition,
+    VirtualPartition,
+)
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    TxnOffsetCommitResponse,
+)
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bifrost.wire.entity import Entity
+    from bifrost.wire.message import Message
+    from bifrost.wire.messages import TxnOffsetCommitRequest
+
+RETENTION_MS = 365 * 24 * 3_600_000
+"""A year after the last commit: longer than any consumer goes on without one."""
+
+_BY_NAME = 4
+"""The newest version of OffsetCommit that says how long offsets are kept, which all brokers from 2.0 on have."""
+
+_FENCE, _COMMITS = "fence", "commits"
+
+
+class _Elsewhere(NamedTuple):
+    """The partitions of a request whose offsets are in offset groups."""
+
+    by_group: dict[PartitionGroup, dict[TopicKey, list[Any]]]
+    """With their physical numbers."""
+    answers: dict[TopicKey, dict[int, int]]
+    """Errors by virtual partition, of those that are answered here."""
+
+
+_ELSEWHERE: Note[_Elsewhere] = Note("offsets_in_offset_groups")
+
+
+class _OffsetsFilter:
+    """What the requests have in common."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+    _if_it_has_members = ErrorCode.UNKNOWN_MEMBER_ID
+
+    def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
+        """Write the offsets of other groups of partitions; leave the rest in the request."""
+        met = exchange.met.get(AtBroker)
+        elsewhere = _take_elsewhere(exchange, request)
+        if elsewhere is None:
+            return FORWARD
+        if elsewhere.by_group:
+            if not isinstance(met, AtBroker):
+                first = self._fence(request)
+                if first is not None:
+                    return AtBroker((first,), plan=_FENCE)
+                return AtBroker(self._requests(exchange, request, elsewhere), plan=_COMMITS)
+            if met.plan == _FENCE:
+                error = fenced(met.answers[0], self._if_it_has_members)
+                if not error:
+                    return AtBroker(self._requests(exchange, request, elsewhere), plan=_COMMITS)
+                _answer_all(exchange, elsewhere, error)
+            else:
+                _take_answers(exchange, elsewhere, met.answers)
+        exchange.keep(_ELSEWHERE, elsewhere)
+        exchange.wants_response = True
+        return FORWARD
+
+    def _add(self, exchange: Exchange, response: Any, new_topic: Any, new_partition: Any) -> None:
+        """Add the answers for partitions whose offsets are in offset groups."""
+        elsewhere = exchange.find(_ELSEWHERE)
+        if elsewhere is None:
+            return
+        known = {
+            (one.name, getattr(one, "topic_id", ZERO_TOPIC_ID)): one for one in in_steps(response.topics)
+        }
+        for key, answers in in_steps(elsewhere.answers.items()):
+            topic = known.get(key)
+            if topic is None:
+                topic = (
+                    new_topic(name=key[0])
+                    if key[1] == ZERO_TOPIC_ID
+                    else new_topic(name=key[0], topic_id=key[1])
+                )
+                response.topics.append(topic)
+            topic.partitions += [
+                new_partition(partition_index=index, error_code=code)
+                for index, code in in_steps(answers.items())
+            ]
+
+    def _fence(self, request: Any) -> tuple[Message, int] | None:
+        """Return what the coordinator is asked first; None: nothing."""
+        raise NotImplementedError
+
+    def _requests(
+        self, exchange: Exchange, request: Any, elsewhere: _Elsewhere
+    ) -> tuple[tuple[Message, int], ...]:
+        """Return a request for each group of partitions, in their order."""
+        raise NotImplementedError
+
+
+class CommittedPartitionsFilter(_OffsetsFilter):
+    """Commits offsets of virtual partitions."""
+
+    def on_response(self, exchange: Exchange, response: OffsetCommitResponse) -> ResponseStep:
+        """Join the answers."""
+        one = OffsetCommitResponse
+        self._add(exchange, response, one.OffsetCommitResponseTopic, one.OffsetCommitResponsePartition)
+        return FORWARD
+
+    def _fence(self, request: OffsetCommitRequest) -> tuple[Message, int] | None:
+        generation = request.generation_id_or_member_epoch
+        return fence(request.group_id, generation, request.member_id, request.group_instance_id)
+
+    def _requests(
+        self, exchange: Exchange, request: OffsetCommitRequest, elsewhere: _Elsewhere
+    ) -> tuple[tuple[Message, int], ...]:
+        new = OffsetCommitRequest.OffsetCommitRequestTopic
+        return tuple(
+            (
+                OffsetCommitRequest(
+                    group_id=owner_of(exchange, request.group_id, group),
+                    generation_id_or_member_epoch=-1,
+                    member_id="",
+                    retention_time_ms=RETENTION_MS,
+                    topics=[new(name=_name(exchange, key), partitions=some) for key, some in topics.items()],
+                ),
+                _BY_NAME,
+            )
+            for group, topics in sorted(elsewhere.by_group.items())
+        )
+
+
+class TransactionOffsetsFilter(_OffsetsFilter):
+    """Commits offsets of virtual partitions as a part of a transaction."""
+
+    def on_response(self, exchange: Exchange, response: TxnOffsetCommitResponse) -> ResponseStep:
+        """Join the answers."""
+        one = TxnOffsetCommitResponse
+        self._add(exchange, response, one.TxnOffsetCommitResponseTopic, one.TxnOffsetCommitResponsePartition)
+        return FORWARD
+
+    def _fence(self, request: TxnOffsetCommitRequest) -> tuple[Message, int] | None:
+        if request.generation_id < 0:
+            return None  # From outside of a generation a broker takes any (TxnOffsetCommit before v3).
+        return fence(request.group_id, request.generation_id, request.member_id, request.group_instance_id)
+
+    def _requests(
+        self, exchange: Exchange, request: TxnOffsetCommitRequest, elsewhere: _Elsewhere
+    ) -> tuple[tuple[Message, int], ...]:
+        new = type(request).TxnOffsetCommitRequestTopic
+        return tuple(
+            (
+                copied(
+                    request,
+                    group_id=owner_of(exchange, request.group_id, group),
+                    generation_id=-1,
+                    member_id="",
+                    group_instance_id=None,
+                    topics=[new(name=key[0], partitions=some) for key, some in topics.items()],
+                ),
+                exchange.api_version,
+            )
+            for group, topics in sorted(elsewhere.by_group.items())
+        )
+
+
+class DeletedOffsetsFilter(_OffsetsFilter):
+    """Deletes offsets of virtual partitions, where the consumer group has no members."""
+
+    _if_it_has_members = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+
+    def on_response(self, exchange: Exchange, response: OffsetDeleteResponse) -> ResponseStep:
+        """Join the answers."""
+        one = OffsetDeleteResponse
+        if not response.error_code:
+            self._add(exchange, response, one.OffsetDeleteResponseTopic, one.OffsetDeleteResponsePartition)
+        return FORWARD
+
+    def _fence(self, request: OffsetDeleteRequest) -> tuple[Message, int] | None:
+        return fence(request.group_id, -1, "", None)
+
+    def _requests(
+        self, exchange: Exchange, request: OffsetDeleteRequest, elsewhere: _Elsewhere
+    ) -> tuple[tuple[Message, int], ...]:
+        new = OffsetDeleteRequest.OffsetDeleteRequestTopic
+        return tuple(
+            (
+                OffsetDeleteRequest(
+                    group_id=owner_of(exchange, request.group_id, group),
+                    topics=[new(name=key[0], partitions=some) for key, some in topics.items()],
+                ),
+                exchange.api_version,
+            )
+            for group, topics in sorted(elsewhere.by_group.items())
+        )
+
+
+def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
+    """Take the partitions whose offsets are elsewhere out of a request; None: it has none."""
+    virtual, found = virtual_topics(exchange), _Elsewhere({}, {})
+    for topic in in_steps(request.topics):
+        key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
+        partitions = virtual.map_of_either(*key)
+        if partitions is None:
+            continue
+        own = []
+        for partition in in_steps(topic.partitions):
+            number = partition.partition_index
+            if not partitions.has(number):
+                found.answers.setdefault(key, {})[number] = NO_PARTITION
+                continue
+            group, physical = partitions.place_of(VirtualPartition(number))
+            if group == FIRST_GROUP:
+                own.append(partition)
+            else:
+                partition.partition_index = physical
+                found.by_group.setdefault(group, {}).setdefault(key, []).append(partition)
+        topic.partitions = own
+    if not found.by_group and not found.answers:
+        return None
+    request.topics = [topic for topic in in_steps(request.topics) if topic.partitions]
+    return found
+
+
+def _answer_all(exchange: Exchange, elsewhere: _Elsewhere, error: int) -> None:
+    for group, topics in in_steps(elsewhere.by_group.items()):
+        for key, some in topics.items():
+            _answer(exchange, elsewhere, key, group, ((one.partition_index, error) for one in in_steps(some)))
+
+
+def _take_answers(exchange: Exchange, elsewhere: _Elsewhere, answers: tuple[Any, ...]) -> None:
+    for (group, topics), answer in zip(sorted(elsewhere.by_group.items()), answers, strict=True):
+        # OffsetDelete has an error of the whole: a group without offsets is none that could have been deleted.
+        whole = int(getattr(answer, "error_code", 0))
+        whole = 0 if whole == ErrorCode.GROUP_ID_NOT_FOUND else whole
+        codes = {
+            (topic.name, one.partition_index): int(one.error_code)
+            for topic in in_steps(answer.topics)
+            for one in in_steps(topic.partitions)
+        }
+        for key, some in topics.items():
+            name = _name(exchange, key)
+            told = (
+                (
+                    one.partition_index,
+                    whole or codes.get((name, one.partition_index), 0 if not codes else NO_PARTITION),
+                )
+                for one in in_steps(some)
+            )
+            _answer(exchange, elsewhere, key, group, told)
+
+
+def _answer(
+    exchange: Exchange,
+    elsewhere: _Elsewhere,
+    key: TopicKey,
+    group: PartitionGroup,
+    told: Iterable[tuple[int, int]],
+) -> None:
+    partitions = virtual_topics(exchange).map_of_either(*key)
+    assert partitions is not None, "the topic had virtual partitions when the request was divided"
+    answers = elsewhere.answers.setdefault(key, {})
+    for physical, error in told:
+        answers[partitions.virtual_of(group, PhysicalPartition(physical))] = error
+
+
+def _name(exchange: Exchange, key: TopicKey) -> str:
+    """Return the name of a topic that a request may name by its ID."""
+    return key[0] or exchange.scope.namespace.topic_of(key[1]) or ""

@@ -1,0 +1,173 @@
+"""Divides a request by groups of virtual partitions, and joins the answers.
+
+Within a group each virtual partition has a physical one of its own, so a part names none twice. Topics without virtual
+partitions go with the first group. The parts are of the same API and version, and go to the broker one after the other
+(`Exchange.parts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition, VirtualPartition
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Struct
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
+
+_Struct = TypeVar("_Struct", bound=Struct)
+
+NO_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+class Shape(NamedTuple):
+    """Where a message has its topics and their partitions."""
+
+    topics: str
+    name: str
+    partitions: str
+    number: str | None
+    """The number of a partition; None: the list of partitions is one of numbers."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How the requests of an API are divided, and their answers joined."""
+
+    request: Shape
+    response: Shape
+    new_topic: Callable[[str, bytes], Any]
+    """Makes a topic of the answer, with its name and ID, without partitions."""
+    refused: Callable[[int, int], Any]
+    """Makes a partition of the answer, with its number and an error."""
+
+
+Judge = Callable[[Any, "PartitionGroup"], int]
+"""Returns the error of a partition of the request, or 0 after it has changed what it must."""
+
+TopicKey = tuple[str, bytes]
+"""The name and the ID of a topic, as a message has them; versions have the one or the other."""
+
+
+class _Divided(NamedTuple):
+    groups: list[PartitionGroup]
+    """Of the parts, in their order; the last one is the request that was divided."""
+    refused: dict[TopicKey, list[Any]]
+
+
+_DIVIDED: Note[_Divided] = Note("divided_by_groups")
+
+
+def copied(struct: _Struct, **changes: Any) -> _Struct:
+    """Return a struct with the same fields, but for some."""
+    fields = {field.name: getattr(struct, field.name) for field in struct.FIELDS}
+    return type(struct)(**(fields | changes))
+
+
+def virtual_topics(exchange: Exchange) -> VirtualTopics:
+    """Return which topics of the client have virtual partitions."""
+    found = exchange.scope.virtual
+    assert found is not None, "only clients of tenants with virtual partitions have these filters"
+    return found
+
+
+def key_of(topic: Any, shape: Shape) -> TopicKey:
+    """Return how a message names a topic."""
+    return getattr(topic, shape.name), getattr(topic, "topic_id", ZERO_TOPIC_ID)
+
+
+def divide(exchange: Exchange, request: Any, division: Division, judge: Judge | None = None) -> bool:
+    """Leave one part of a request in it, and put the others into the exchange; return whether partitions were refused.
+
+    The request is left as it is if it names no topic with virtual partitions.
+    """
+    virtual, shape = virtual_topics(exchange), division.request
+    waves: dict[PartitionGroup, list[Any]] = {}
+    refused: dict[TopicKey, list[Any]] = {}
+    has_virtual = False
+    for topic in in_steps(getattr(request, shape.topics)):
+        key = key_of(topic, shape)
+        partitions = virtual.map_of_either(*key)
+        if partitions is None:
+            waves.setdefault(FIRST_GROUP, []).append(topic)
+            continue
+        has_virtual = True
+        for group, some in _by_group(topic, partitions, division, judge, refused.setdefault(key, [])).items():
+            waves.setdefault(group, []).append(copied(topic, **{shape.partitions: some}))
+    if not has_virtual:
+        return False
+    # Without any there is still a request: filters before this one may have answers to add.
+    groups = sorted(waves) or [FIRST_GROUP]
+    virtual.count("parts", len(groups) - 1)
+    exchange.parts = [copied(request, **{shape.topics: waves[group]}) for group in groups[:-1]]
+    setattr(request, shape.topics, waves.get(groups[-1], []))
+    exchange.keep(_DIVIDED, _Divided(groups, refused))
+    exchange.wants_response = True
+    return any(refused.values())
+
+
+def _by_group(
+    topic: Any, partitions: PartitionMap, division: Division, judge: Judge | None, refused: list[Any]
+) -> dict[PartitionGroup, list[Any]]:
+    """Return the partitions of a topic with their physical numbers, by group."""
+    shape = division.request
+    found: dict[PartitionGroup, list[Any]] = {}
+    for partition in in_steps(getattr(topic, shape.partitions)):
+        number = partition if shape.number is None else getattr(partition, shape.number)
+        if not partitions.has(number):
+            refused.append(division.refused(number, NO_PARTITION))
+            continue
+        group, physical = partitions.place_of(VirtualPartition(number))
+        error = 0 if judge is None else judge(partition, group)
+        if error:
+            refused.append(division.refused(number, error))
+            continue
+        if shape.number is not None:
+            setattr(partition, shape.number, physical)
+        found.setdefault(group, []).append(physical if shape.number is None else partition)
+    return found
+
+
+def join(
+    exchange: Exchange,
+    response: Any,
+    division: Division,
+    change: Callable[[Any, PartitionGroup], None] | None = None,
+) -> None:
+    """Put the answers to all parts into the last one, with virtual partitions; `change` sees each of these."""
+    divided = exchange.find(_DIVIDED)
+    if divided is None:
+        return
+    virtual, shape = virtual_topics(exchange), division.response
+    joined: dict[TopicKey, Any] = {}
+    for group, answer in zip(divided.groups, [*exchange.part_answers, response], strict=True):
+        for topic in in_steps(getattr(answer, shape.topics)):
+            key = key_of(topic, shape)
+            partitions = virtual.map_of_either(*key)
+            for partition in in_steps(getattr(topic, shape.partitions) if partitions else ()):
+                assert partitions is not None
+                assert shape.number is not None, "answers have more than numbers"
+                physical = PhysicalPartition(getattr(partition, shape.number))
+                setattr(partition, shape.number, partitions.virtual_of(group, physical))
+                if change is not None:
+                    change(partition, group)
+            _add(joined, key, topic, shape)
+    for key, refused in in_steps(divided.refused.items()):
+        if refused:
+            topic = division.new_topic(*key)
+            setattr(topic, shape.partitions, refused)
+            _add(joined, key, topic, shape)
+    setattr(response, shape.topics, list(joined.values()))
+
+
+def _add(joined: dict[TopicKey, Any], key: TopicKey, topic: Any, shape: Shape) -> None:
+    known = joined.setdefault(key, topic)
+    if known is not topic:
+        getattr(known, shape.partitions).extend(getattr(topic, shape.partitions))

@@ -1,0 +1,72 @@
+"""Which offset group has the offsets of which virtual partitions, and whether a member may still commit to it.
+
+An offset group (tenancy/virtual_partitions/offset_groups.py) has no members, so its coordinator cannot see that a
+member was fenced. The gateway asks first: for a member of a generation by a Heartbeat, which the coordinator judges as
+it judges a commit; for a commit from outside of a generation, such as a tool's, whether the group has members.
+
+Source: ClassicGroup.validateOffsetCommit, ClassicGroup.validateOffsetDelete.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bifrost.tenancy.names import VirtualGroup
+from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import DescribeGroupsRequest, HeartbeatRequest
+
+if TYPE_CHECKING:
+    from bifrost.filters.filter import Exchange
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+    from bifrost.wire.message import Message
+
+MAX_OFFSET_GROUPS = 10_000
+"""Most offset groups that a request for consumer groups brings with it, as many as a DeleteGroups may name; a request
+that would need more is refused. Each costs the coordinator what a consumer group does."""
+
+_HEARTBEAT_VERSION, _DESCRIBE_VERSION = 3, 4
+"""With static members (KIP-345), which brokers have from 2.3 on; before the versions with tagged fields."""
+
+_WITHOUT_MEMBERS = frozenset({"Empty", "Dead"})
+_PASSING = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS})
+"""What a Heartbeat tells a member of the current generation. While its group prepares the next one it may commit."""
+
+
+def owner_of(exchange: Exchange, group_id: str, group: PartitionGroup) -> str:
+    """Return the virtual ID of the consumer group that has the offsets of a group of partitions."""
+    physical = exchange.scope.namespace.names.physical_group(VirtualGroup(group_id.encode()))
+    return offset_group(group_id, physical.decode(), group)
+
+
+def fence(
+    group_id: str, generation_id: int, member_id: str, group_instance_id: str | None
+) -> tuple[Message, int]:
+    """Return the request, with its version, that shows whether a member may commit."""
+    if generation_id < 0:
+        return DescribeGroupsRequest(groups=[group_id]), _DESCRIBE_VERSION
+    request = HeartbeatRequest(
+        group_id=group_id,
+        generation_id=generation_id,
+        member_id=member_id,
+        group_instance_id=group_instance_id,
+    )
+    return request, _HEARTBEAT_VERSION
+
+
+def fenced(answer: Any, if_it_has_members: ErrorCode) -> int:
+    """Return the error of a commit by the answer to `fence`, or 0.
+
+    Args:
+        answer: of the coordinator.
+        if_it_has_members: the error for a request from outside of a generation.
+    """
+    groups = getattr(answer, "groups", None)
+    if groups is None:
+        return 0 if answer.error_code in _PASSING else int(answer.error_code)
+    if not groups:
+        return int(ErrorCode.GROUP_ID_NOT_FOUND)
+    group = groups[0]
+    if group.error_code not in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+        return int(group.error_code)
+    return 0 if group.error_code or group.group_state in _WITHOUT_MEMBERS else int(if_it_has_members)

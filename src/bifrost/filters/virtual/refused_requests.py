@@ -1,0 +1,107 @@
+"""What there is not for topics with virtual partitions, and the answer that makes a client say so.
+
+Groups of the newer protocols (KIP-848, KIP-932, KIP-1071) get their partitions from the broker, which knows the
+physical ones alone: members would read a part of the records and take it for all. So they are refused for the whole
+tenant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bifrost.filters.error_response import error_response
+from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
+from bifrost.filters.virtual.division import Division, Shape, divide, join, virtual_topics
+from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import AddPartitionsToTxnResponse, DeleteRecordsResponse
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+    from bifrost.wire.entity import Entity
+    from bifrost.wire.message import Message
+    from bifrost.wire.messages import AddPartitionsToTxnRequest, DeleteRecordsRequest, DescribeLogDirsRequest
+
+
+class RefusedGroupsFilter(RequestFilter):
+    """Refuses groups of the newer protocols, and what only their members and tools send."""
+
+    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
+        """Answer the request."""
+        text = "A tenant with virtual partitions has consumer groups of the classic protocol alone"
+        code = ErrorCode.UNSUPPORTED_VERSION
+        answer = error_response(request, exchange.api_version, code, message=text, each=in_steps)
+        return Close(text) if answer is None else Answer(answer)
+
+
+class TransactionPartitionsFilter(RequestFilter):
+    """Refuses topics with virtual partitions in a transaction, and with them the whole request, as a broker does."""
+
+    def on_request(self, exchange: Exchange, request: AddPartitionsToTxnRequest) -> RequestStep:
+        """Answer if there is such a topic."""
+        virtual = virtual_topics(exchange)
+        if all(virtual.map_of(topic.name) is None for topic in in_steps(request.v3_and_below_topics)):
+            return FORWARD
+        new = AddPartitionsToTxnResponse
+        answer = AddPartitionsToTxnResponse()
+        for topic in in_steps(request.v3_and_below_topics):
+            code = ErrorCode.OPERATION_NOT_ATTEMPTED
+            if virtual.map_of(topic.name) is not None:
+                code = ErrorCode.INVALID_TXN_STATE
+            results = [
+                new.AddPartitionsToTxnPartitionResult(partition_index=number, partition_error_code=int(code))
+                for number in in_steps(topic.partitions)
+            ]
+            answer.results_by_topic_v3_and_below.append(
+                new.AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=results)
+            )
+        return Answer(answer)
+
+
+_BY_INDEX = Shape("topics", "name", "partitions", "partition_index")
+_DELETION = Division(
+    _BY_INDEX,
+    _BY_INDEX,
+    lambda name, _: DeleteRecordsResponse.DeleteRecordsTopicResult(name=name),
+    lambda index, error: DeleteRecordsResponse.DeleteRecordsPartitionResult(
+        partition_index=index, error_code=error, low_watermark=-1
+    ),
+)
+
+
+def _refuse_deletion(partition: Any, group: PartitionGroup) -> int:
+    return int(ErrorCode.POLICY_VIOLATION)
+
+
+class RecordDeletionOfPartitionsFilter:
+    """Refuses DeleteRecords: it would delete records of other virtual partitions."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: DeleteRecordsRequest) -> RequestStep:
+        """Take out topics with virtual partitions."""
+        divide(exchange, request, _DELETION, _refuse_deletion)
+        return FORWARD
+
+    def on_response(self, exchange: Exchange, response: DeleteRecordsResponse) -> ResponseStep:
+        """Add their answers."""
+        join(exchange, response, _DELETION)
+        return FORWARD
+
+
+class LogDirsOfPartitionsFilter(RequestFilter):
+    """Lets DescribeLogDirs tell the sizes of the physical partitions, which are the first virtual ones."""
+
+    def on_request(self, exchange: Exchange, request: DescribeLogDirsRequest) -> RequestStep:
+        """Ask for physical partitions."""
+        virtual = virtual_topics(exchange)
+        for topic in in_steps(request.topics or ()):
+            partitions = virtual.map_of(topic.topic)
+            if partitions is not None:
+                numbers = (number for number in in_steps(topic.partitions) if partitions.has(number))
+                topic.partitions = sorted(
+                    {partitions.place_of(VirtualPartition(number))[1] for number in numbers}
+                )
+        return FORWARD

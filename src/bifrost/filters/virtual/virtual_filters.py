@@ -1,0 +1,83 @@
+"""Lists the filters of virtual partitions by API; most are the last on the way to the broker, and the first back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bifrost.filters.virtual.committed_partitions import (
+    CommittedPartitionsFilter,
+    DeletedOffsetsFilter,
+    TransactionOffsetsFilter,
+)
+from bifrost.filters.virtual.created_partitions import (
+    AddedPartitionsFilter,
+    CompactionFilter,
+    CreatedPartitionsFilter,
+)
+from bifrost.filters.virtual.fetched_offsets import FetchedOffsetsFilter
+from bifrost.filters.virtual.fetched_partitions import FetchedPartitionsFilter
+from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
+from bifrost.filters.virtual.looked_up_partitions import LEADER_EPOCHS, LIST_OFFSETS, PRODUCERS
+from bifrost.filters.virtual.produced_partitions import ProducedPartitionsFilter
+from bifrost.filters.virtual.refused_requests import (
+    LogDirsOfPartitionsFilter,
+    RecordDeletionOfPartitionsFilter,
+    RefusedGroupsFilter,
+    TransactionPartitionsFilter,
+)
+from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
+from bifrost.wire.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from bifrost.filters.filter import AnyFilter
+
+_NEWER_GROUPS = frozenset(
+    {
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+    }
+)
+
+FILTERS: dict[int, tuple[AnyFilter, ...]] = {
+    ApiKey.PRODUCE: (ProducedPartitionsFilter(),),
+    ApiKey.FETCH: (FetchedPartitionsFilter(),),
+    ApiKey.LIST_OFFSETS: (LIST_OFFSETS,),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (LEADER_EPOCHS,),
+    ApiKey.DESCRIBE_PRODUCERS: (PRODUCERS,),
+    ApiKey.METADATA: (MetadataPartitionsFilter(),),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DescribedPartitionsFilter(),),
+    ApiKey.CREATE_TOPICS: (CreatedPartitionsFilter(),),
+    ApiKey.CREATE_PARTITIONS: (AddedPartitionsFilter(),),
+    ApiKey.ALTER_CONFIGS: (CompactionFilter(),),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (CompactionFilter(),),
+    ApiKey.DELETE_RECORDS: (RecordDeletionOfPartitionsFilter(),),
+    ApiKey.DESCRIBE_LOG_DIRS: (LogDirsOfPartitionsFilter(),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (TransactionPartitionsFilter(),),
+    ApiKey.OFFSET_COMMIT: (CommittedPartitionsFilter(),),
+    ApiKey.TXN_OFFSET_COMMIT: (TransactionOffsetsFilter(),),
+    ApiKey.OFFSET_FETCH: (FetchedOffsetsFilter(),),
+    ApiKey.OFFSET_DELETE: (DeletedOffsetsFilter(),),
+    ApiKey.LIST_GROUPS: (ListedGroupsFilter(),),
+    ApiKey.DELETE_GROUPS: (DeletedGroupsFilter(),),
+    **dict.fromkeys(_NEWER_GROUPS, (RefusedGroupsFilter(),)),
+}
+
+BEFORE_ALL = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+"""APIs whose other filters give the broker's names to what they pass on; there these filters come first."""
+
+ALWAYS_DECODED_REQUESTS = frozenset(
+    {
+        ApiKey.OFFSET_FETCH,
+        ApiKey.DELETE_GROUPS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        *_NEWER_GROUPS,
+    }
+)
+"""Requests that name no topic, or need not, and which a filter must see all the same."""
+ALWAYS_DECODED_ANSWERS = frozenset({ApiKey.LIST_GROUPS, ApiKey.OFFSET_FETCH})

@@ -1,0 +1,201 @@
+"""Which topics of a namespace have virtual partitions, and the filters that messages about them pass.
+
+The engine gets tables of names in which these topics never have a place; so a message that names one leaves the hot
+path.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from bifrost.filters.virtual.offset_group_names import OffsetGroupNamesFilter, group_places
+from bifrost.filters.virtual.virtual_filters import (
+    ALWAYS_DECODED_ANSWERS,
+    ALWAYS_DECODED_REQUESTS,
+    BEFORE_ALL,
+    FILTERS,
+)
+from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
+from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
+from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
+from bifrost.wire import entities
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entity import Entity
+from bifrost.wire.rewriting import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bifrost.filters.plan import Plan
+    from bifrost.tenancy.acls.guard import Guard
+    from bifrost.tenancy.namespace import Namespace
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+    from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
+
+MAX_REMEMBERED = 4096
+"""Names of topics remembered in each table: more than a client uses at a time. Beyond it that memory is emptied."""
+
+_SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
+_NAMES = (OffsetGroupNamesFilter(),)
+_WITH_RECORDS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+
+
+class TenantVirtualTopics:
+    """Those of one tenant."""
+
+    def __init__(
+        self, rules: Iterable[PartitionRule], tenant: str = "", counts: Counter[tuple[str, str]] | None = None
+    ) -> None:
+        """Take the rules of the configuration; there is at least one.
+
+        Args:
+            rules: in the order of the file.
+            tenant: whose they are.
+            counts: counts what they cost, by tenant and number; None: a counter of its own.
+        """
+        self.rules, self.tenant = PartitionRules(rules), tenant
+        self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
+        self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
+            WeakValueDictionary()
+        )
+
+    def topics(self, namespace: Namespace, guard: Guard | None) -> VirtualTopics:
+        """Return those of a namespace: one object for all clients with the same rights."""
+        found = self._topics.get((namespace, guard))
+        if found is None:
+            found = self._topics[namespace, guard] = VirtualTopics(self, namespace, guard)
+        return found
+
+    def new_producer(self) -> OwnProducer:
+        """Return the producer of a new connection."""
+        return OwnProducer()
+
+
+class VirtualTopics:
+    """Those of one namespace, by the names that its clients use."""
+
+    def __init__(self, tenant: TenantVirtualTopics, namespace: Namespace, guard: Guard | None) -> None:
+        """Know no topic yet; see `TenantVirtualTopics.topics`."""
+        self.rules, self.namespace = tenant.rules, namespace
+        self._tenant = tenant
+        self._maps: dict[str, PartitionMap | None] = {}
+        self._tables: dict[tuple[bool, Names], Names] = {}
+        namespace.users.guards.add(self)
+        if guard is not None:
+            # What its tables permit is remembered here as well.
+            guard.sessions.add(self)
+
+    def map_of(self, topic: str) -> PartitionMap | None:
+        """Return the partitions of a topic, by its virtual name; None: it has no virtual ones."""
+        if topic not in self._maps:
+            if len(self._maps) >= MAX_REMEMBERED:
+                self._maps.clear()
+            self._maps[topic] = self.rules.map_of(self.namespace.names.full_name(topic))
+        return self._maps[topic]
+
+    def map_of_either(self, topic: str | None, topic_id: bytes) -> PartitionMap | None:
+        """Return likewise the partitions of a topic that a message names, or whose ID it has."""
+        name = topic or self.namespace.topic_of(topic_id)
+        return None if not name else self.map_of(name)
+
+    def count(self, number: str, amount: int) -> None:
+        """Count one of `NUMBERS`."""
+        if amount:
+            self._tenant.counts[self._tenant.tenant, number] += amount
+
+    # -- for the engine
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return how messages of an API are treated by clients that have such topics."""
+        filters = FILTERS.get(plan.api_key, ())
+        guards = _NAMES if group_places(plan.request.message, plan.request.version) else ()
+        if not filters and not guards:
+            return plan
+        request, response = plan.request, plan.response
+        if plan.api_key in ALWAYS_DECODED_REQUESTS:
+            request = replace(request, program=None)
+        if plan.api_key in ALWAYS_DECODED_ANSWERS:
+            response = replace(response, program=None)
+        in_order = (*filters, *plan.filters) if plan.api_key in BEFORE_ALL else (*plan.filters, *filters)
+        return replace(
+            plan,
+            request=request,
+            response=response,
+            filters=(*guards, *in_order),
+            carries_records=plan.carries_records or plan.api_key in _WITH_RECORDS,
+        )
+
+    def in_requests(self, names: Names) -> Names:
+        """Return the names in requests, without those of such topics."""
+        return self._table(names, is_answer=False)
+
+    def in_answers(self, names: Names) -> Names:
+        """Return the names in answers likewise."""
+        return self._table(names, is_answer=True)
+
+    def renew(self) -> None:
+        """Forget all names: they mean something else now."""
+        self._maps.clear()
+        for (is_answer, _), names in self._tables.items():
+            for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID):
+                table = names.tables[slot]
+                assert table is not None
+                table.clear()
+
+    def rights_changed(self) -> None:
+        """Ask anew from now on: a name that was permitted may not be any more."""
+        self.renew()
+
+    def _table(self, base: Names, *, is_answer: bool) -> Names:
+        names = self._tables.get((is_answer, base))
+        if names is None:
+            made = Names(lambda slot, value: self._found(made, base, slot, value, is_answer=is_answer))
+            made.tables = [*base.tables]
+            for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID, entities.SLOT_NEW_TOPIC):
+                made.tables[slot] = {}
+            names = self._tables[is_answer, base] = made
+        return names
+
+    def _found(self, names: Names, base: Names, slot: int, value: bytes, *, is_answer: bool) -> bytes | None:
+        known = base.tables[slot]
+        found = None if known is None else known.get(value)
+        found = base.missing(slot, value) if found is None else found
+        if slot == entities.SLOT_NEW_TOPIC and not is_answer:
+            # Not remembered: whether a topic exists is forgotten when one is deleted (`Namespace.is_existing`).
+            topic = _text(value)
+            return found if topic is None or self.map_of(topic) is None else None
+        if slot == Entity.GROUP_ID and not is_answer:
+            group_id = _text(value)
+            if found is None or group_id is None or is_offset_group(group_id, found.decode()):
+                return None
+            return _remember(names, slot, value, found)
+        if found is None or slot not in _SLOTS:
+            return found
+        # A broker's answer has the virtual name in `found`, and so has a client's request in `value`.
+        name = found if is_answer else value
+        topic = self.namespace.topic_of(found) if slot == Entity.TOPIC_ID else _text(name)
+        if topic is not None and self.map_of(topic) is not None:
+            return None
+        # An ID that was masked because it is absent may exist later.
+        if slot != Entity.TOPIC_ID or topic is not None:
+            _remember(names, slot, value, found)
+        return found
+
+
+def _remember(names: Names, slot: int, value: bytes, found: bytes) -> bytes:
+    table = names.tables[slot]
+    if table is not None:
+        if len(table) >= MAX_REMEMBERED:
+            table.clear()
+        table[value] = found
+    return found
+
+
+def _text(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,64 @@
+"""A session's own answers: to requests that go to no broker, or that its filters answer."""
+
+from bifrost.filters.steps import FORWARD, Answer, AtBroker, Need, RequestStep
+from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.traffic import Traffic
+from bifrost.session import metering
+from bifrost.session.answered_errors import count_own_answer
+from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
+from bifrost.session.in_flight import Buffer
+from bifrost.session.limited_session import LimitedSession
+from bifrost.session.needs import BROKER_ANSWER
+from bifrost.session.session_lanes import OWN_APIS
+from bifrost.wire import headers
+from bifrost.wire.codec import release
+from bifrost.wire.message import Message
+
+
+class AnsweringSession(LimitedSession):
+    """A session that can answer requests in place of its broker."""
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether nothing may be sent to the broker now, because too many answers are awaited."""
+        return len(self._in_flight.queue) >= self._max_in_flight
+
+    @property
+    def _is_asking(self) -> bool:
+        """Whether an answer to a request of the session's own is awaited."""
+        inquiries = (self._listing, self._absent, self._asked)
+        return any(one is not None and one.is_under_way for one in inquiries)
+
+    def _ask_broker(self, need: AtBroker, lane: Lane, frame: Buffer) -> Need:
+        """Send the requests that a filter has for the broker before the client's; return what that one waits for."""
+        if self._asked is None:
+            from bifrost.session.requests.asked_broker import AskedBroker  # memory, only if it is needed
+
+            self._asked = AskedBroker(self._namespace, self._in_flight)
+        self.to_broker += self._asked.begin(need, lane, frame)
+        return BROKER_ANSWER
+
+    def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> RequestStep:
+        """Answer a request that goes to no broker."""
+        own = header.api_key if header.api_key in OWN_APIS else None
+        traffic = self._shared.lanes.traffic(self._namespace.tenant, own)
+        metering.note_own(self._meter, self._ways, header, lane, frame)
+        answer = answer_here(self._shared.plans, self._route.offered, header, frame)
+        self._send_own(traffic, lane, frame, answer)
+        if self._meter is None and is_the_same_again(header.api_key, frame, answer):
+            self.remember_answer(bytes(frame), answer, traffic)
+        return FORWARD
+
+    def _answer(self, lane: Lane, correlation_id: int, frame: Buffer, response: Message) -> Answer:
+        """Answer a request in place of the broker."""
+        if throttle_ms := self.charge_own(lane, 4 + len(frame)):
+            response.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]  # of a Produce
+        self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
+        release(lane.plan.response.layout, response)
+        return Answer(response)
+
+    def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
+        """Queue the gateway's own answer to a request, after the answers to the requests before it."""
+        metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
+        count_own_answer(traffic, lane, len(frame), answer)
+        self.to_client += self._in_flight.answer(answer)

@@ -1,0 +1,43 @@
+"""Which topics of a tenant have virtual partitions, by the names that clients of the whole tenant use."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+
+NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches")
+"""What is counted of each tenant: requests that were sent beside those of clients, fetched bytes that clients have got
+and those that were records of other virtual partitions, and batches that were refused."""
+
+
+class PartitionRule(NamedTuple):
+    """One rule of the configuration."""
+
+    patterns: tuple[str, ...]
+    """Names of topics; `*` stands for any characters."""
+    partitions: PartitionMap
+
+
+class PartitionRules:
+    """The rules of one tenant, in their order."""
+
+    def __init__(self, rules: Iterable[PartitionRule]) -> None:
+        """Take the rules; there is at least one."""
+        self.rules = tuple(rules)
+        self._compiled = [
+            (re.compile("|".join(map(_regex, rule.patterns))), rule.partitions) for rule in self.rules
+        ]
+        self.groups = max(rule.partitions.groups for rule in self.rules)
+        """How many virtual partitions of a topic share a physical one, at the most."""
+
+    def map_of(self, full_name: str) -> PartitionMap | None:
+        """Return the partitions of a topic; None: it has no virtual ones."""
+        for regex, partitions in self._compiled:
+            if regex.fullmatch(full_name):
+                return partitions
+        return None
+
+
+def _regex(pattern: str) -> str:
+    return ".*".join(map(re.escape, pattern.split("*")))

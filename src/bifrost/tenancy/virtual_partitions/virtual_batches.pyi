@@ -1,0 +1,61 @@
+"""Batches of virtual partitions: see virtual_batches.pyx."""
+
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+
+MAX_PRODUCER_ID: int
+"""The producer IDs below this have room for a group; the brokers count them up from 0."""
+
+class UnfitBatch(ValueError):
+    """A batch that cannot be marked or told apart; its `fault` says why."""
+
+    fault: int
+
+CORRUPT: int
+"""The batch is cut off, or its checksum is wrong."""
+OLD_FORMAT: int
+"""It is in a format from before Kafka 0.11, which has no producer ID."""
+SEVERAL: int
+"""There are several batches."""
+TRANSACTIONAL: int
+"""It is part of a transaction."""
+FOREIGN_PRODUCER: int
+"""Its producer ID is none that a broker gives."""
+
+def has_producer(records: bytes | memoryview) -> bool:
+    """Whether the first batch has a producer ID, so that the broker recognises a repetition. False if it is none."""
+
+def marked_batch(
+    records: bytes | memoryview, group: int, producer_id: int = -1, producer_epoch: int = -1
+) -> bytes | memoryview | tuple[bytes, memoryview]:
+    """Return a client's batch as one of a group: its new header, and what follows, which is not copied.
+
+    A batch of group 0 stays as it is.
+
+    Args:
+        records: what a Produce has for a partition.
+        group: of virtual partitions.
+        producer_id: for a batch without one, the gateway's own. The batch is then the first of this epoch.
+        producer_epoch: of this ID.
+    Raises:
+        UnfitBatch: the batch cannot be marked.
+    """
+
+def own_records(
+    records: bytes | memoryview, from_offsets: dict[PartitionGroup, int]
+) -> tuple[dict[PartitionGroup, bytes | memoryview | tuple[bytes | memoryview, ...]], int]:
+    """Return fetched records as consumers of each group get them, in pieces where something is left out.
+
+    For each run of batches of other groups there is a marker, so that the consumer goes on behind them. Batches that
+    end before the offset and an incomplete one at the end are left out. All groups together are read once.
+
+    Args:
+        records: of one physical partition, as a broker has sent them.
+        from_offsets: the offset that the consumer of each group wants.
+    Returns:
+        The records, and how many bytes of batches consumers get of them.
+    Raises:
+        UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
+    """
+
+def of_group(producer_id: int, group: int) -> int:
+    """Return the producer ID of a batch as its client knows it; -1: it is of another group."""

@@ -1,0 +1,57 @@
+"""A gateway whose tenant has topics with virtual partitions: 12 on 4, and 7 on 3, where the groups are not full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import await_topic, warm_up
+from support.clients.routed_client import RoutedClient
+from support.gateways.gateway_fixtures import UniqueName
+from support.gateways.gateway_process import GLOBEX, GatewayProcess
+from support.physical_names import physical_name
+from support.virtual_topics import PHYSICAL, RULES, SIZES, WAIT_S
+
+
+def with_virtual_partitions(config: dict[str, Any]) -> None:
+    config["tenants"][0]["virtual_partitions"] = RULES
+
+
+@pytest.fixture(scope="module")
+def dividing(
+    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    with RoutedClient(broker) as client:
+        warm_up(client)
+    directory = tmp_path_factory.mktemp("dividing")
+    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": with_virtual_partitions, "has_admin": True}
+    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+        yield process
+
+
+@pytest.fixture
+def endpoint(dividing: GatewayProcess) -> Endpoint:
+    return dividing.endpoint("globex")
+
+
+@pytest.fixture
+def client(dividing: GatewayProcess) -> Iterator[RawClient]:
+    """A raw client at the broker's own port."""
+    with RawClient.authenticated(dividing.broker_endpoint("globex")) as client:
+        yield client
+
+
+@pytest.fixture(params=SIZES)
+def topic(request: pytest.FixtureRequest, endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
+    """A new topic of either kind, whose partitions have leaders."""
+    name = unique(request.param)
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(name, SIZES[request.param], 1)])[name].result(WAIT_S)
+    await_topic(direct, physical_name("globex", name), PHYSICAL[request.param])
+    return name

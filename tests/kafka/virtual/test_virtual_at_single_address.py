@@ -1,0 +1,45 @@
+"""Virtual partitions of a cluster of three brokers that is shown as one: both divide a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import UniqueName
+from support.gateways.gateway_process import GLOBEX, GatewayProcess
+from support.virtual_topics import EACH, RULES, SIZES, WAIT_S, expected, produce, read, size_of
+
+
+def with_virtual_partitions(config: dict[str, Any]) -> None:
+    config["tenants"][0]["virtual_partitions"] = RULES
+
+
+@pytest.fixture(scope="module")
+def endpoint(kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    directory = tmp_path_factory.mktemp("single_dividing")
+    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": with_virtual_partitions}
+    with GatewayProcess(
+        directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True, **options
+    ) as process:
+        yield process.endpoint("globex")
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize("is_idempotent", [True, False])
+def test_each_acknowledged_record_is_read_once_and_in_order(
+    endpoint: Endpoint, unique: UniqueName, kind: str, is_idempotent: bool
+) -> None:
+    topic, group = unique(kind), unique("group")
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, SIZES[kind], 3)])[topic].result(WAIT_S)
+    produce(endpoint, topic, "a", **{"enable.idempotence": is_idempotent})
+
+    assert read(endpoint, topic, group, EACH * size_of(topic)) == expected(topic, "a")
+    produce(endpoint, topic, "b", **{"enable.idempotence": is_idempotent})
+    assert read(endpoint, topic, group, EACH * size_of(topic)) == expected(topic, "b")
+    assert read(endpoint, topic, group, 0) == {}

@@ -1,0 +1,21 @@
+"""Virtual partitions for a tenant of a Stage."""
+
+from dataclasses import replace
+
+from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
+from bifrost.session.virtual_clusters import VirtualClusters
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
+from support.stage.stage import Stage
+
+FIVE_ON_TWO = PartitionMap(5, 2)
+
+
+def divided(stage: Stage, *topics: str, partitions: PartitionMap = FIVE_ON_TWO, tenant: str = "acme") -> None:
+    """Give topics of a tenant of the stage virtual partitions."""
+    clusters = stage.shared.virtual_clusters
+    roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
+    found = {name: one for name, one in roots.items() if one is not None}
+    rules = TenantVirtualTopics([PartitionRule(topics, partitions)])
+    found[tenant] = replace(found[tenant], virtual_partitions=rules)
+    stage.shared.virtual_clusters = VirtualClusters(found, stage._new, clusters.models)

@@ -1,0 +1,81 @@
+"""Topics with virtual partitions, and what is written to and read from them by librdkafka."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from contextlib import closing
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from support.clients.endpoint import Endpoint
+
+WAIT_S = 60.0
+RULES = [
+    {"topics": ["even-*"], "virtual": 12, "physical": 4},
+    {"topics": ["odd-*"], "virtual": 7, "physical": 3},
+]
+SIZES = {"even": 12, "odd": 7}
+PHYSICAL = {"even": 4, "odd": 3}
+EACH = 50
+"""Records of each virtual partition."""
+
+Read = dict[int, list[str]]
+
+
+def size_of(topic: str) -> int:
+    """Return how many virtual partitions a topic has."""
+    return SIZES[topic.partition("-")[0]]
+
+
+def values_of(partition: int, run: str = "") -> list[str]:
+    """Return what is written to a virtual partition."""
+    return [f"{run}{partition}-{number}" for number in range(EACH)]
+
+
+def expected(topic: str, *runs: str) -> Read:
+    """Return what is written to all of a topic."""
+    return {
+        partition: [value for run in runs or ("",) for value in values_of(partition, run)]
+        for partition in range(size_of(topic))
+    }
+
+
+def produce(endpoint: Endpoint, topic: str, run: str = "", **options: Any) -> None:
+    """Send the records of all partitions, mixed; all of them are acknowledged.
+
+    One request at a time: a broker refuses the first ones to a new topic, and a producer without idempotence sends them
+    again after later ones.
+    """
+    told: list[Any] = []
+    own = {"linger.ms": 20, "batch.num.messages": 7, "max.in.flight": 1, **options}
+    producer = Producer(endpoint.for_confluent | own)
+    for number in range(EACH):
+        for partition in range(size_of(topic)):
+            value = values_of(partition, run)[number].encode()
+            producer.produce(topic, value, partition=partition, callback=lambda error, _: told.append(error))
+        producer.poll(0)
+    assert producer.flush(WAIT_S) == 0
+    assert [one for one in told if one is not None] == []
+    assert len(told) == EACH * size_of(topic)
+
+
+def read(endpoint: Endpoint, topic: str, group: str, count: int, **options: Any) -> Read:
+    """Read so many records as a group, see that no more come within a second, and commit."""
+    own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False, **options}
+    found: Read = defaultdict(list)
+    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
+        consumer.subscribe([topic])
+        deadline, left, after = time.monotonic() + WAIT_S, count, 0
+        while (left > 0 or after < 5) and time.monotonic() < deadline:
+            message = consumer.poll(0.2)
+            after += left <= 0 and bool(consumer.assignment())
+            if message is not None:
+                if message.error() is not None:
+                    raise KafkaException(message.error())
+                found[message.partition()].append(message.value().decode())
+                left -= 1
+        if count:
+            consumer.commit(asynchronous=False)
+    return dict(found)

@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from bifrost.config.fields.tenants import Tenant
+from bifrost.config.fields.virtual_partitions import VirtualPartitions
+
+
+def rule(**values: Any) -> dict[str, Any]:
+    return {"topics": ["orders"], "virtual": 12, "physical": 4, **values}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"virtual": 4}, "virtual 4 is not more than physical 4: leave the rule out"),
+        ({"virtual": 3}, "virtual 3 is not more than physical 4"),
+        (
+            {"virtual": 129, "physical": 1},
+            "129 virtual partitions would share a physical one: at most 128 do",
+        ),
+        ({"virtual": 10_001, "physical": 1_000}, "less than or equal to 10000"),
+        ({"physical": 0}, "greater than or equal to 1"),
+        ({"physical": 1_001}, "less than or equal to 1000"),
+        ({"topics": []}, "at least 1 item"),
+        ({"topics": ["a b"]}, "characters other than those"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(values: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
+        VirtualPartitions.model_validate(rule(**values))
+
+
+@pytest.mark.parametrize(("virtual", "physical"), [(2, 1), (128, 1), (7, 3), (10_000, 1_000)])
+def test_numbers_at_the_bounds_are_taken(virtual: int, physical: int) -> None:
+    found = VirtualPartitions.model_validate(rule(virtual=virtual, physical=physical))
+
+    assert (found.virtual, found.physical) == (virtual, physical)
+
+
+def test_a_tenant_has_no_filters_beside_virtual_partitions() -> None:
+    filters = [{"name": "RecordHeaders", "config": {"remove": ["a"]}, "rules": [{"direction": "fetch"}]}]
+    with pytest.raises(ValidationError, match="has both filters and virtual_partitions: remove one"):
+        Tenant.model_validate({"name": "acme", "virtual_partitions": [rule()], "filters": filters})
+    assert Tenant.model_validate({"name": "acme"}).virtual_partitions == ()

@@ -1,0 +1,94 @@
+from typing import Any
+
+from support.physical_names import physical_name
+from support.stage import messages
+from support.stage.divided import divided
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
+
+ORDERS = physical_name("acme", "orders")
+UNSUPPORTED_VERSION = 35
+
+
+def offsets(name: str, *partitions: dict[str, int]) -> Any:
+    return {"replica_id": -1, "topics": [{"name": name, "partitions": list(partitions)}]}
+
+
+def test_the_record_with_the_latest_timestamp_is_not_told(stage: Stage) -> None:
+    divided(stage, "orders")
+    earliest, latest_time = {"partition_index": 3, "timestamp": -2}, {"partition_index": 1, "timestamp": -3}
+    refused = {
+        "partition_index": 1,
+        "error_code": UNSUPPORTED_VERSION,
+        "timestamp": -1,
+        "offset": -1,
+        "leader_epoch": -1,
+    }
+    found = {"partition_index": 1, "offset": 4, "timestamp": -1, "leader_epoch": 2}
+
+    def answer(name: str, *partitions: dict[str, int]) -> Any:
+        return messages.build(
+            "ListOffsetsResponse", {"topics": [{"name": name, "partitions": list(partitions)}]}
+        )
+
+    assert (
+        stage.play()
+        >> client_sends(messages.build("ListOffsetsRequest", offsets("orders", earliest, latest_time)), 7)
+        << to_broker(
+            messages.build("ListOffsetsRequest", offsets(ORDERS, {"partition_index": 1, "timestamp": -2}))
+        )
+        >> broker_answers(answer(ORDERS, found))
+        << to_client(answer("orders", found | {"partition_index": 3}, refused))
+    )
+
+
+def test_epochs_end_where_they_do_in_the_physical_partition(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    def asked(name: str, *partitions: int) -> Any:
+        some = [{"partition": one, "leader_epoch": 3} for one in partitions]
+        return messages.build(
+            "OffsetForLeaderEpochRequest", {"replica_id": -1, "topics": [{"topic": name, "partitions": some}]}
+        )
+
+    def told(name: str, *partitions: int) -> Any:
+        some = [{"partition": one, "leader_epoch": 3, "end_offset": 70} for one in partitions]
+        return messages.build(
+            "OffsetForLeaderEpochResponse", {"topics": [{"topic": name, "partitions": some}]}
+        )
+
+    assert (
+        stage.play()
+        >> client_sends(asked("orders", 1, 4), 4)
+        << to_broker(asked(ORDERS, 1))
+        << to_broker(asked(ORDERS, 0))
+        >> broker_answers(told(ORDERS, 1))
+        >> broker_answers(told(ORDERS, 0))
+        << to_client(told("orders", 1, 4))
+    )
+
+
+def test_producers_are_shown_to_their_own_virtual_partition(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    def asked(name: str, *partitions: int) -> Any:
+        topics = [{"name": name, "partition_indexes": list(partitions)}]
+        return messages.build("DescribeProducersRequest", {"topics": topics})
+
+    def told(name: str, **producers: list[int]) -> Any:
+        some = [
+            {"partition_index": int(one[1:]), "active_producers": [{"producer_id": two} for two in ids]}
+            for one, ids in producers.items()
+        ]
+        return messages.build("DescribeProducersResponse", {"topics": [{"name": name, "partitions": some}]})
+
+    stored = [7, 8 + (1 << 40), 9 + (2 << 40), 10 + (2 << 40)]
+    assert (
+        stage.play()
+        >> client_sends(asked("orders", 0, 4), 0)
+        << to_broker(asked(ORDERS, 0))
+        << to_broker(asked(ORDERS, 0))
+        >> broker_answers(told(ORDERS, p0=stored))
+        >> broker_answers(told(ORDERS, p0=stored))
+        << to_client(told("orders", p0=[7], p4=[9, 10]))
+    )

@@ -1,0 +1,143 @@
+from typing import Any
+
+import pytest
+
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from support.physical_names import physical_name
+from support.stage import messages
+from support.stage.divided import divided
+from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage, Tenant
+
+ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
+CLASSIC = "A tenant with virtual partitions has consumer groups of the classic protocol alone"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (
+            messages.build("ConsumerGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
+            "ConsumerGroupHeartbeatResponse",
+        ),
+        (
+            messages.build("ShareGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
+            "ShareGroupHeartbeatResponse",
+        ),
+        (
+            messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
+            "StreamsGroupHeartbeatResponse",
+        ),
+        (messages.build("ShareFetchRequest", {"group_id": "app", "member_id": "m"}), "ShareFetchResponse"),
+        (
+            messages.build("ShareAcknowledgeRequest", {"group_id": "app", "member_id": "m"}),
+            "ShareAcknowledgeResponse",
+        ),
+    ],
+)
+def test_groups_that_get_their_partitions_from_a_broker_are_refused(
+    stage: Stage, request_: Message, answer: str
+) -> None:
+    divided(stage, "orders")
+    book = stage.play() >> client_sends(request_)
+    expected: Any = messages.build(
+        answer, {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": CLASSIC}
+    )
+    for name in ("member_epoch", "heartbeat_interval_ms"):
+        if hasattr(expected, name):
+            setattr(expected, name, 0)
+
+    assert book << to_client(expected)
+
+
+def test_other_tenants_have_such_groups(stage: Stage) -> None:
+    divided(stage, "orders", tenant="globex")
+    request = messages.build("ShareGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
+    book = stage.play() >> client_sends(request)
+
+    assert book << to_broker(
+        messages.build(
+            "ShareGroupHeartbeatRequest", {"group_id": physical_name("acme", "app"), "member_id": "m"}
+        )
+    )
+
+
+def test_a_transaction_has_no_such_topic(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    def asked(transactional_id: str, **topics: list[int]) -> Any:
+        entries = [{"name": name, "partitions": some} for name, some in topics.items()]
+        return messages.build(
+            "AddPartitionsToTxnRequest",
+            {"v3_and_below_transactional_id": transactional_id, "v3_and_below_topics": entries},
+        )
+
+    def told(**topics: dict[int, int]) -> Any:
+        entries = [
+            {
+                "name": name,
+                "results_by_partition": [
+                    {"partition_index": one, "partition_error_code": code} for one, code in some.items()
+                ],
+            }
+            for name, some in topics.items()
+        ]
+        return messages.build("AddPartitionsToTxnResponse", {"results_by_topic_v3_and_below": entries})
+
+    assert (
+        stage.play()
+        >> client_sends(asked("txn", orders=[0, 4], billing=[1]), 3)
+        << to_client(told(orders={0: 48, 4: 48}, billing={1: 55}))
+        >> client_sends(asked("txn", billing=[1]), 3)
+        << to_broker(asked(physical_name("acme", "txn"), **{BILLING: [1]}))
+        >> broker_answers(told(**{BILLING: {1: 0}}))
+        << to_client(told(billing={1: 0}))
+    )
+
+
+def test_records_are_not_deleted() -> None:
+    stage = Stage({"acme": Tenant(("orders", "billing"), allow_topic_deletion=True)})
+    divided(stage, "orders")
+
+    def asked(**topics: list[int]) -> Any:
+        entries = [
+            {"name": name, "partitions": [{"partition_index": one, "offset": 5} for one in some]}
+            for name, some in topics.items()
+        ]
+        return messages.build("DeleteRecordsRequest", {"topics": entries, "timeout_ms": 1})
+
+    def told(**topics: dict[int, int]) -> Any:
+        entries = [
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": one, "error_code": code, "low_watermark": -1 if code else 5}
+                    for one, code in some.items()
+                ],
+            }
+            for name, some in topics.items()
+        ]
+        return messages.build("DeleteRecordsResponse", {"topics": entries})
+
+    assert (
+        stage.play()
+        >> client_sends(asked(orders=[0, 4], billing=[0]), 2)
+        << to_broker(asked(**{BILLING: [0]}))
+        >> broker_answers(told(**{BILLING: {0: 0}}))
+        << to_client(told(billing={0: 0}, orders={0: 44, 4: 44}))
+    )
+
+
+def test_log_directories_have_physical_partitions(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    def asked(**topics: list[int]) -> Any:
+        entries = [{"topic": name, "partitions": some} for name, some in topics.items()]
+        return messages.build("DescribeLogDirsRequest", {"topics": entries})
+
+    assert (
+        stage.play()
+        >> client_sends(asked(orders=[4, 0, 3, 2, 7], billing=[9]), 4)
+        << to_broker(asked(**{ORDERS: [0, 1], BILLING: [9]}))
+    )

@@ -1,0 +1,18 @@
+from bifrost.gateway.admin.partition_metrics import partition_metrics
+from bifrost.tenancy.virtual_partitions.partition_rules import NUMBERS
+
+
+def test_each_number_has_its_metric() -> None:
+    counts = [(("acme", number), place) for place, number in enumerate(NUMBERS, 1)]
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in filter(None, partition_metrics(counts))
+        for sample in metric.samples
+    }
+
+    assert found == {
+        ("kafka_proxy_virtual_partition_requests_total", "acme"): 1,
+        ("kafka_proxy_virtual_partition_fetched_bytes_total", "acme", "own"): 2,
+        ("kafka_proxy_virtual_partition_fetched_bytes_total", "acme", "others"): 3,
+        ("kafka_proxy_virtual_partition_refused_batches_total", "acme"): 4,
+    }

@@ -1,0 +1,36 @@
+import pytest
+
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule, PartitionRules
+
+RULES = PartitionRules(
+    [
+        PartitionRule(("orders", "eu:*"), PartitionMap(12, 4)),
+        PartitionRule(("or*s", "a.b"), PartitionMap(9, 1)),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("orders", (12, 4)),
+        ("eu:", (12, 4)),
+        ("eu:orders", (12, 4)),
+        ("ors", (9, 1)),
+        ("or-new-s", (9, 1)),
+        ("a.b", (9, 1)),
+        ("aXb", None),
+        ("orders-2", None),
+        ("my-orders", None),
+        ("", None),
+    ],
+)
+def test_the_first_rule_that_matches_the_whole_name_is_for_it(
+    topic: str, expected: tuple[int, int] | None
+) -> None:
+    assert RULES.map_of(topic) == expected
+
+
+def test_the_largest_number_that_shares_a_partition_is_known() -> None:
+    assert RULES.groups == 9
