@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from bifrost.config.checks.hash_keys import filter_configs
+from bifrost.config.checks.key_files import filter_configs
 from bifrost.config.explain import show_loc
 from bifrost.config.files.reading import UnreadableError, path_hint, read_regular_file
 from bifrost.config.loc import Loc
