@@ -18,3 +18,4 @@ cdef int wrong(Cursor* c, str reason) except -1
 cdef int64_t read_long(Cursor* c) except? -1
 cdef int skip(Cursor* c, int64_t size) except -1
 cdef int check_text(Cursor* c, Py_ssize_t start) except -1    # from `start` to where it is
+cdef int pass_plain(Cursor* c, int kind, int64_t count) except -1    # a value of a type without parts

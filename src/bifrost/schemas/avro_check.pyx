@@ -77,6 +77,34 @@ cdef int check_text(Cursor* c, Py_ssize_t start) except -1:
             python_step(PIECE_ROUNDS)
     return 0
 
+cdef int pass_plain(Cursor* c, int kind, int64_t count) except -1:
+    """Check and pass a value of a type without parts; `count`: bytes of a fixed, symbols of an enum."""
+    cdef int64_t number
+    if kind == _LONG:
+        read_long(c)
+    elif kind == _INT or kind == _ENUM:
+        number = read_long(c)
+        if kind == _INT and not -0x80000000 <= number <= 0x7FFFFFFF:
+            wrong(c, "a number beyond 32 bits")
+        if kind == _ENUM and not 0 <= number < count:
+            wrong(c, "a symbol that the enum does not have")
+    elif kind == _STRING or kind == _BYTES:
+        number = read_long(c)
+        skip(c, number)
+        if kind == _STRING:
+            check_text(c, c.at - number)
+    elif kind == _BOOLEAN:
+        skip(c, 1)
+        if c.data[c.at - 1] > 1:
+            wrong(c, "a boolean that is neither 0 nor 1")
+    elif kind == _FIXED:
+        skip(c, count)
+    elif kind == _FLOAT:
+        skip(c, 4)
+    elif kind == _DOUBLE:
+        skip(c, 8)
+    return 0
+
 cdef class AvroProgram:
     cdef Node* nodes
     cdef int32_t* children
@@ -139,31 +167,10 @@ cdef class AvroProgram:
             if not 0 <= number < node.count:
                 wrong(c, "a branch that the union does not have")
             self.check_node(c, self.children[node.first + number], depth + 1)
-        elif node.kind == _LONG:
-            read_long(c)
-        elif node.kind == _INT or node.kind == _ENUM:
-            number = read_long(c)
-            if node.kind == _INT and not -0x80000000 <= number <= 0x7FFFFFFF:
-                wrong(c, "a number beyond 32 bits")
-            if node.kind == _ENUM and not 0 <= number < node.count:
-                wrong(c, "a symbol that the enum does not have")
-        elif node.kind == _STRING or node.kind == _BYTES:
-            number = read_long(c)
-            skip(c, number)
-            if node.kind == _STRING:
-                check_text(c, c.at - number)
-        elif node.kind == _BOOLEAN:
-            skip(c, 1)
-            if c.data[c.at - 1] > 1:
-                wrong(c, "a boolean that is neither 0 nor 1")
-        elif node.kind == _FIXED:
-            skip(c, node.count)
-        elif node.kind == _FLOAT:
-            skip(c, 4)
-        elif node.kind == _DOUBLE:
-            skip(c, 8)
         elif node.kind == _ARRAY or node.kind == _MAP:
             self.check_blocks(c, node, depth)
+        else:
+            pass_plain(c, node.kind, node.count)
         return 0
 
     cdef int check_blocks(self, Cursor* c, Node* node, int depth) except -1:

@@ -5,7 +5,7 @@ from typing import Any
 
 from bifrost.schemas import avro_check as avro
 
-_PRIMITIVES = {
+PRIMITIVES = {
     "null": avro.NULL_TYPE,
     "boolean": avro.BOOLEAN,
     "int": avro.INT,
@@ -15,6 +15,7 @@ _PRIMITIVES = {
     "bytes": avro.BYTES,
     "string": avro.STRING,
 }
+"""The kinds of the types without parts, by their names in a schema."""
 
 MAX_NODES = 100_000
 """Most types of one schema with its references: more is no schema that people write."""
@@ -59,8 +60,8 @@ def _add(lists: _Lists, schema: Any, named: Mapping[str, Any]) -> int:
     if isinstance(schema, list):
         return _with_children(lists, lists.add(avro.UNION), schema, named)
     if isinstance(schema, str):
-        if schema in _PRIMITIVES:
-            return lists.add(_PRIMITIVES[schema])
+        if schema in PRIMITIVES:
+            return lists.add(PRIMITIVES[schema])
         known = lists.named.get(schema)
         return _add(lists, named[schema], named) if known is None else known
     kind = schema["type"]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bifrost.schemas import avro_check as avro
+from bifrost.schemas.avro_program import PRIMITIVES
 from bifrost.schemas.readers.reader import SchemaError
 from bifrost.transforms.masking.avro_masker import NO_TARGET
 from bifrost.wire.steps import in_steps
@@ -22,17 +23,6 @@ TAGS: Final = "confluent:tags"
 """What a schema says of a field: a list of texts."""
 MAX_NODES: Final = 20_000
 """Most types of one schema at all places where other fields are looked for: more is no schema that people write."""
-
-_PRIMITIVES = {
-    "null": avro.NULL_TYPE,
-    "boolean": avro.BOOLEAN,
-    "int": avro.INT,
-    "long": avro.LONG,
-    "float": avro.FLOAT,
-    "double": avro.DOUBLE,
-    "bytes": avro.BYTES,
-    "string": avro.STRING,
-}
 
 Active = frozenset[tuple[int, int]]
 """The paths that are under way: which one, and how many of its names led here."""
@@ -93,14 +83,14 @@ class AvroFields:
         is_tagged = False
         while True:
             if isinstance(schema, str):
-                if schema in _PRIMITIVES:
+                if schema in PRIMITIVES:
                     return schema, is_tagged
                 schema = self._named[schema]
             if isinstance(schema, list):
                 return schema, is_tagged
             is_tagged = is_tagged or has_tag(schema, self._tags)
             inner = schema["type"]
-            if isinstance(inner, str) and inner not in _PRIMITIVES and inner not in self._named:
+            if isinstance(inner, str) and inner not in PRIMITIVES and inner not in self._named:
                 return schema, is_tagged
             schema = inner
 
@@ -147,8 +137,8 @@ class AvroFields:
         key = (identity(found), active, looks)
         if key in self._known:
             return self._known[key]
-        if kind in _PRIMITIVES:
-            place = self._known[key] = self.add(_PRIMITIVES[kind])
+        if kind in PRIMITIVES:
+            place = self._known[key] = self.add(PRIMITIVES[kind])
         elif kind == "fixed":
             place = self._known[key] = self.add(avro.FIXED, found["size"])
         elif kind == "enum":

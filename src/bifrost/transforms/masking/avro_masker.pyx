@@ -23,8 +23,7 @@ from libc.string cimport memcmp, memcpy, memmove
 from bifrost.schemas.avro_check import NoAvro
 
 from bifrost.schemas.avro_check cimport (
-    _ARRAY, _BOOLEAN, _BYTES, _DOUBLE, _ENUM, _FIXED, _FLOAT, _INT, _LONG, _MAP, _RECORD, _STRING, _UNION,
-    MAX_DEPTH, VALUES, Cursor, check_text, read_long, skip, wrong,
+    _ARRAY, _MAP, _RECORD, _UNION, MAX_DEPTH, VALUES, Cursor, check_text, pass_plain, read_long, skip, wrong,
 )
 from bifrost.transforms.masking.masked_values cimport FieldMasker, Out
 from bifrost.wire.steps cimport python_step
@@ -178,31 +177,10 @@ cdef class AvroMasker(FieldMasker):
             if not 0 <= number < node.count:
                 wrong(c, "a branch that the union does not have")
             self.visit(w, out, self.children[node.first + number], depth + 1)
-        elif node.kind == _LONG:
-            read_long(c)
-        elif node.kind == _INT or node.kind == _ENUM:
-            number = read_long(c)
-            if node.kind == _INT and not -0x80000000 <= number <= 0x7FFFFFFF:
-                wrong(c, "a number beyond 32 bits")
-            if node.kind == _ENUM and not 0 <= number < node.count:
-                wrong(c, "a symbol that the enum does not have")
-        elif node.kind == _STRING or node.kind == _BYTES:
-            number = read_long(c)
-            skip(c, number)
-            if node.kind == _STRING:
-                check_text(c, c.at - number)
-        elif node.kind == _BOOLEAN:
-            skip(c, 1)
-            if c.data[c.at - 1] > 1:
-                wrong(c, "a boolean that is neither 0 nor 1")
-        elif node.kind == _FIXED:
-            skip(c, node.count)
-        elif node.kind == _FLOAT:
-            skip(c, 4)
-        elif node.kind == _DOUBLE:
-            skip(c, 8)
         elif node.kind == _ARRAY or node.kind == _MAP:
             self.enter_blocks(w, out, node, depth)
+        else:
+            pass_plain(c, node.kind, node.count)
         return 0
 
     cdef int32_t child_of(self, Node* node, const uint8_t* key, Py_ssize_t size) noexcept:
