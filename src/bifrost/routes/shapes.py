@@ -10,23 +10,12 @@ from bifrost.routes.template import Template
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import encode_body
 from bifrost.wire.message import message_class
-from bifrost.wire.programs import compile_layout
+from bifrost.wire.programs import FIXED_SIZES, compile_layout
 from bifrost.wire.reader import Flag
 from bifrost.wire.schema import Field, FieldType, MessageSchema, request_schema, response_schema
 
 Ops = list[tuple[int, int, int]]
 
-_SIZES = {
-    FieldType.BOOL: 1,
-    FieldType.INT8: 1,
-    FieldType.INT16: 2,
-    FieldType.UINT16: 2,
-    FieldType.INT32: 4,
-    FieldType.UINT32: 4,
-    FieldType.INT64: 8,
-    FieldType.FLOAT64: 8,
-    FieldType.UUID: 16,
-}
 _TOPICS = frozenset({"TopicData", "Topics", "Responses"})
 _PARTITIONS = frozenset({"PartitionData", "Partitions", "PartitionIndexes", "PartitionResponses"})
 _INDEXES = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes"})
@@ -139,7 +128,7 @@ class _Writer:
 
     def _field(self, field: Field) -> Ops:
         if field.is_array:
-            size = _SIZES.get(field.type)
+            size = FIXED_SIZES.get(field.type)
             if size is not None:
                 return [(What.FIXED_ARRAY, self._flags(field), size)]
             inside = self._single(field)
@@ -154,8 +143,8 @@ class _Writer:
             return [
                 one for inner in _present(field.fields, self._version) for one in self._field(inner)
             ] + self.end()
-        if field.type in _SIZES:
-            return [(What.SKIP, 0, _SIZES[field.type])]
+        if field.type in FIXED_SIZES:
+            return [(What.SKIP, 0, FIXED_SIZES[field.type])]
         if field.type is FieldType.STRING:
             return [(What.STRING, self._flags(field), 0)]
         return [(What.DATA if field.type is FieldType.RECORDS else What.BYTES, self._flags(field), 0)]
@@ -168,10 +157,10 @@ class _Writer:
 def _offsets(fields: Sequence[Field], version: int) -> dict[str, int]:
     found, at = {}, 0
     for field in _present(fields, version):
-        if field.is_array or field.type not in _SIZES:
+        if field.is_array or field.type not in FIXED_SIZES:
             break
         found[field.name] = at
-        at += _SIZES[field.type]
+        at += FIXED_SIZES[field.type]
     return found
 
 

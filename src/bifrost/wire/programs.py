@@ -25,7 +25,7 @@ from bifrost.wire.program import (
 from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.schema import Field, FieldType, MessageSchema, message_schema
 
-_FIXED_SIZES = {
+FIXED_SIZES = {
     FieldType.BOOL: 1,
     FieldType.INT8: 1,
     FieldType.INT16: 2,
@@ -36,6 +36,7 @@ _FIXED_SIZES = {
     FieldType.FLOAT64: 8,
     FieldType.UUID: 16,
 }
+"""Bytes of the types of one size."""
 _LOOK_UPS = range(1, 10)
 """The engine's slots with a table of names; only strings and UUIDs can have one."""
 IF_USUAL = 0x100
@@ -122,7 +123,7 @@ def _compile_peek(name: str, version: int, fields: tuple[tuple[str, Usually], ..
             break
         if (
             field.kafka_name == wanted[0][0]
-            and field.type in _FIXED_SIZES
+            and field.type in FIXED_SIZES
             and field.type is not FieldType.UUID
         ):
             writer.emit(_kind(field), slot=wanted.pop(0)[1])
@@ -232,11 +233,11 @@ class ProgramWriter:
             self.emit(_kind(field), slot=slot, a=cast(int, field.default))
         elif slot == SLOT_PARTITION:
             self.emit(Kind.INT32, slot=slot)
-        elif field.type in _FIXED_SIZES:
+        elif field.type in FIXED_SIZES:
             if slot:
                 raise ValueError(f"{path} is a number and cannot have a slot")
             is_code = self._notes_codes and _is_error_code(field)
-            self.emit(Kind.CODE if is_code else Kind.SKIP, slot=int(is_code), a=_FIXED_SIZES[field.type])
+            self.emit(Kind.CODE if is_code else Kind.SKIP, slot=int(is_code), a=FIXED_SIZES[field.type])
         else:
             kind = Kind.STRING if field.type is FieldType.STRING else Kind.BYTES
             flags = _length_flags(field, self._version, self._flexible, nullable)
@@ -262,7 +263,7 @@ class ProgramWriter:
         array = self.emit(Kind.ARRAY, flags, slot if slot in (SLOT_DECODE, SLOT_USUAL) else 0, b=smallest)
         if field.type is FieldType.STRUCT:
             self.struct(field.fields, path + ".")
-        elif slot in _LOOK_UPS or field.type not in _FIXED_SIZES:
+        elif slot in _LOOK_UPS or field.type not in FIXED_SIZES:
             self.scalar(field, path, nullable=False)
         else:
             self.emit(Kind.SKIP, a=smallest)
@@ -325,8 +326,8 @@ def _element_size(field: Field, version: int, flexible: bool) -> int:
 
     Even a struct without fields needs one byte, as in Kafka, so that every count is bounded.
     """
-    if field.type in _FIXED_SIZES:
-        return _FIXED_SIZES[field.type]
+    if field.type in FIXED_SIZES:
+        return FIXED_SIZES[field.type]
     if field.type is FieldType.STRUCT:
         return max(1, _struct_size(field.fields, version, flexible))
     if _length_flags(field, version, flexible, False):
