@@ -23,7 +23,14 @@ def started(script: str, directory: Path) -> Child:
 
 
 def watchers_of(pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.Process().children() if p.cmdline()[-2:] == ["watcher", str(pid)]]
+    return [child for child in psutil.Process().children() if _is_watcher(child, pid)]
+
+
+def _is_watcher(child: psutil.Process, pid: int) -> bool:
+    try:
+        return child.cmdline()[-2:] == ["watcher", str(pid)]
+    except psutil.NoSuchProcess:  # A child of another test that has ended, waited for or not.
+        return False
 
 
 def test_output_goes_to_the_log_and_the_status_is_kept(tmp_path: Path) -> None:
