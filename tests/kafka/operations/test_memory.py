@@ -27,7 +27,8 @@ there from the start, and a configuration has sections for quotas, ACLs, policie
 CONNECTIONS = 100
 NOT_NEEDED = {
     "argparse", "cryptography", "email", "gssapi", "h11", "http.client", "importlib.metadata", "importlib.resources",
-    "jwt", "kafka", "multiprocessing", "prometheus_client", "rich.console", "tempfile", "typer", "unittest", "zipfile",
+    "jwt", "kafka", "multiprocessing", "pickle", "prometheus_client", "rich.console", "tempfile", "typer",
+    "unittest", "zipfile",
 }  # fmt: skip
 """Modules that a gateway without OAuth, Kerberos and an admin port has no use for; each would stay."""
 NOT_NEEDED_ROOMS = ("bifrost.routes.", "bifrost.gateway.routing.", "bifrost.gateway.brokers.cluster_routes")

@@ -15,10 +15,19 @@ def imported_after(code: str, *names: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_structlog_comes_without_rich() -> None:
+def test_structlog_comes_without_rich_and_pickle() -> None:
     code = "from bifrost.cli.lean_imports import import_structlog; import_structlog().get_logger()"
 
-    assert imported_after(code, "rich", "structlog") == ["structlog"]
+    assert imported_after(code, "rich", "pickle", "structlog") == ["structlog"]
+
+
+def test_afterwards_pickle_is_the_whole_module() -> None:
+    code = (
+        "from bifrost.cli.lean_imports import import_structlog; import_structlog()\n"
+        "import pickle; assert pickle.loads(pickle.dumps([1])) == [1]"
+    )
+
+    assert imported_after(code, "pickle") == ["pickle"]
 
 
 def test_rich_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
