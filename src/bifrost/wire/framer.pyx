@@ -57,6 +57,7 @@ cdef enum:
     SMALL_DIRECT = 2048
     STREAM = 262144        # bytes: a frame from here on goes on before it is whole, if it can
     HEAD = 4096            # bytes of it that have to be there first, or are tried once
+    PIECE = 32768          # bytes of it received at once: they are still in the L1 cache when they are sent
     FIRST_BLOCK = 131072   # bytes of memory that a frame has while it has no room: a chunk, and what is read next
     SPARES = 16            # chunks kept for the next reader
     SPARE_BLOCKS = 16      # pieces of memory kept for the next large frames
@@ -482,7 +483,7 @@ cdef class Framer:
         if self.chunk is None:
             return 0
         left = self.chunk.capacity - self.hi
-        return min(left, self.rest) if self.rest else left
+        return min(left, self.rest, <Py_ssize_t>PIECE) if self.rest else left
 
     cdef list take_frame(self, Py_ssize_t size):
         cdef Block frame = self.frame
