@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import fastavro
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,9 +16,15 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.census import run_census
 from bifrost.pipeline.jobs.rekey import Rekeyed, RekeyOptions, run_rekey
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.scan_options import ScanOptions
+from bifrost.records.codec.client_batch import read_columns
+from support.records.filtered_batches import EncryptionFilter, filter_config, wrapped_sealing_key
+from support.records.record_columns import only_batch, plenty
+from support.records.schema_answers import of_schema
 from support.records.stored_batches import SECRET, Planter, rows, settings_of, write_keks
+from support.registry_server import RegistryServer
 
 
 @pytest.fixture
@@ -27,6 +37,24 @@ def planter(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[Planter]:
 def options_of(planter: Planter, kafka: EmbeddedKafka, out: Path, topic: str) -> RekeyOptions:
     old, new = (read_kek(f"file:{planter.keks}#{name}") for name in ("old", "new"))
     return RekeyOptions(settings_of(kafka.bootstrap), str(out), topic, f"{topic}-2", (old,), new)
+
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "card", "type": "string", "confluent:tags": ["PII"]},
+        {"name": "note", "type": ["null", "string"]},
+    ],
+}
+VALUE = {"id": 7, "card": SECRET.decode(), "note": SECRET.decode()}
+
+
+def avro(value: object) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(ORDER), value)
+    return out.getvalue()
 
 
 def told(_text: str) -> None:
@@ -74,6 +102,77 @@ def test_a_compacted_topic_keeps_its_keys_and_tombstones(
 
     assert done == Rekeyed(partitions=1, batches=2, records=4, without_producer=1, moved=0, open_offsets=0)
     assert planter.client.configs("rekeyed-table-2")["cleanup.policy"] == "compact"
+
+
+def test_fields_that_tags_and_paths_lead_to_are_sealed_anew(
+    spark: SparkSession, kafka: EmbeddedKafka, planter: Planter, tmp_path: Path
+) -> None:
+    with closing(RegistryServer()) as registry:
+        number = registry.add("rekeyed-fields-value", ORDER)
+        ways = {"sealed_tags": ["PII"], "sealed_fields": ["note"]}
+        asks = {"mode": "fields", "format": "schema", "registry_url": registry.url} | ways
+        old, new = (filter_config(planter.keks, name, **asks) for name in ("old", "new"))
+        values = [of_schema(number, avro(one)) for one in (VALUE, VALUE | {"note": None})]
+        planter.create("rekeyed-fields", 2)
+        before = EncryptionFilter(old, planter.cluster, "rekeyed-fields", "rekeyed-fields")
+        for partition in (0, 1):
+            data = planter.batch("rekeyed-fields", values, partition=partition, producer_id=9)
+            planter.client.produce("rekeyed-fields", partition, before.sealed(data, partition))
+        options = options_of(planter, kafka, tmp_path, "rekeyed-fields")
+
+        done = run_rekey(spark, replace(options, sealing=FilterSealing("seal", old)), told)
+
+        assert done == Rekeyed(2, 2, 4, without_producer=0, moved=0, open_offsets=0)
+        after = EncryptionFilter(new, planter.cluster, "rekeyed-fields-2", "rekeyed-fields")
+        for partition in (0, 1):
+            stored = bytes(planter.client.fetch("rekeyed-fields-2", partition, 0).data)
+            assert [one.value for one in after.opened(stored, partition)] == values
+            assert only_batch(stored).producer_id == 9
+            assert SECRET not in b"".join(
+                one or b"" for one in read_columns(only_batch(stored), plenty()).values
+            )
+        used = run_census(
+            spark, ScanOptions(options.settings, str(tmp_path / "c"), ("rekeyed-fields-2",)), told
+        )
+        assert used.keks == (("file:new", 7, 4),)
+        with pytest.raises(PipelineError, match="fields of values are sealed, and no EnvelopeEncryption"):
+            run_rekey(spark, options, told)
+
+
+def test_sealed_keys_are_sealed_by_the_sealing_key_of_the_copy(
+    spark: SparkSession, kafka: EmbeddedKafka, planter: Planter, tmp_path: Path
+) -> None:
+    own_key, other_key = (wrapped_sealing_key(planter.keks, *one) for one in (("old",), ("new", bytes(32))))
+    old, new = (
+        filter_config(planter.keks, name, mode="values", sealing_key=key)
+        for name, key in (("old", own_key), ("new", other_key))
+    )
+    planter.create("rekeyed-keys", 1, cleanup_policy="compact")
+    data = planter.batch("rekeyed-keys", [SECRET, None, SECRET])
+    before = EncryptionFilter(old, planter.cluster, "rekeyed-keys")
+    planter.client.produce("rekeyed-keys", 0, before.sealed(data))
+    options = replace(
+        options_of(planter, kafka, tmp_path, "rekeyed-keys"), sealing=FilterSealing("seal", old)
+    )
+
+    done = run_rekey(spark, replace(options, sealing_key=other_key), told)
+
+    assert (done.records, done.moved) == (3, 0)
+    stored = bytes(planter.client.fetch("rekeyed-keys-2", 0, 0).data)
+    opened = EncryptionFilter(new, planter.cluster, "rekeyed-keys-2").opened(stored)
+    assert opened == read_columns(only_batch(data), plenty()).records()
+    assert b"key-" not in b"".join(one or b"" for one in read_columns(only_batch(stored), plenty()).keys)
+    for wrong, said in (
+        (options, "the topic's keys are sealed: --sealing-key has to name a file"),
+        (replace(options, sealing_key=own_key), "--sealing-key: it is not wrapped by the new KEK"),
+        (
+            replace(options, sealing=None, sealing_key=other_key),
+            "no filter of --config seals the topic's keys",
+        ),
+        (replace(options, sealing=None), "keys of records are sealed, and no EnvelopeEncryption"),
+    ):
+        with pytest.raises(PipelineError, match=said):
+            run_rekey(spark, wrong, told)
 
 
 def test_what_stands_in_the_way_is_one_line(

@@ -13,6 +13,7 @@ from bifrost.config.records.fail_mode import FailMode
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.transform import read_transform
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.topic_client import LATEST
@@ -23,6 +24,7 @@ from bifrost.pipeline.stored.transforming.transformed_contents import Transforme
 from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.transforms.record_transform import Direction
+from support.records.filtered_batches import EncryptionFilter, filter_config, wrapped_sealing_key
 from support.records.record_columns import only_batch, plenty
 from support.records.stored_batches import BEGIN_MS, Planter, write_keks
 
@@ -106,6 +108,26 @@ def test_sealed_and_plain_batches_come_out_transformed_and_plain(
         ColumnRecord(2, BEGIN_MS, b"key-0", json.dumps([4, *told]).encode(), header),
         ColumnRecord(3, BEGIN_MS, b"key-0", json.dumps([5, *told]).encode(), header),
     ]
+
+
+def test_sealed_fields_and_keys_come_out_transformed_and_plain(planter: Planter, plan: TransformPlan) -> None:
+    key = wrapped_sealing_key(planter.keks, "pay")
+    keyed = filter_config(planter.keks, "pay", mode="values", sealing_key=key)
+    fields = filter_config(planter.keks, "pay", mode="fields", sealed_fields=["card"])
+    for topic, config, value in (("keyed", keyed, b"1"), ("carded", fields, b'{"card":1}')):
+        planter.create(topic, 1)
+        planter.create(f"{topic}-2", 1)
+        seal = EncryptionFilter(config, planter.cluster, topic)
+        planter.client.produce(topic, 0, seal.sealed(planter.batch(topic, [value])))
+        planter.plant(topic, planter.batch(topic, [value]))
+        chosen = replace(plan, fail=FailMode.OPEN, sealing=FilterSealing("seal", config))
+
+        copied(planter, chosen, topic)
+
+        made = json.dumps([2, *ORDERS, "produce"]).encode() if topic == "keyed" else value
+        assert [(one.key, one.value) for one in stored(planter, f"{topic}-2")] == [(b"key-0", made)] * 2
+        with pytest.raises(PipelineError, match="are sealed, and no EnvelopeEncryption of --config says how"):
+            copied(planter, plan, topic)
 
 
 def test_what_was_done_is_compared_and_not_done_again(planter: Planter, plan: TransformPlan) -> None:

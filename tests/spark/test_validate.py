@@ -18,6 +18,8 @@ from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
 from bifrost.pipeline.stored.scan_options import ScanOptions
 from support.journal.journal_records import Journal
 from support.records.configured_tenants import tenant_of
+from support.records.filtered_batches import EncryptionFilter, filter_config
+from support.records.schema_answers import of_schema
 from support.records.stored_batches import BEGIN_MS, Planter, rows, settings_of, write_keks
 from support.registry_server import RegistryServer
 
@@ -112,6 +114,38 @@ def test_sealed_topics_are_opened_and_the_journal_names_who_produced(
     assert (broken["principals"], broken["records"]) == ("User:acme", "2")
     assert (broken["first_offset"], broken["last_offset"]) == ("1", "2")
     assert unreadable["reason"] == "the job was given no KEK of 'file:old'"
+
+
+def test_values_are_checked_with_their_sealed_fields_opened(
+    spark: SparkSession, kafka: EmbeddedKafka, planter: Planter, registry: RegistryServer, tmp_path: Path
+) -> None:
+    tagged = {
+        "type": "object",
+        "properties": {"card": {"type": "string", "pattern": "^[0-9 ]+$", "confluent:tags": ["PII"]}},
+    }
+    number = registry.add("fields-value", tagged, "JSON")
+    more = {"mode": "fields", "format": "schema", "sealed_tags": ["PII"], "registry_url": registry.url}
+    config = filter_config(planter.keks, "pay", **more)
+    good, bad = (of_schema(number, b'{"card":"%s"}' % one) for one in (b"4111 1111", b"secret"))
+    planter.create("checked-fields", 1)
+    seal = EncryptionFilter(config, planter.cluster, "checked-fields", "fields")
+    planter.client.produce(
+        "checked-fields", 0, seal.sealed(planter.batch("checked-fields", [good, bad, None]))
+    )
+    planter.plant("checked-fields", planter.batch("checked-fields", [good]))
+    own = filters(registry, planter, "fields")
+    own[1] = {
+        "name": "EnvelopeEncryption",
+        "config": {"kms_provider": "KeyFile", "key_id": "pay", "key_file": str(planter.keks)} | more,
+        "rules": [{"topics": ["fields"]}],
+    }
+
+    done = run_validate(spark, options(kafka, tmp_path, "checked-", own), told)
+
+    assert done == Validated(1, 3, 1, 0, (("checked-fields", 1),))
+    (row,) = rows(tmp_path / "broken.csv")
+    assert (row["first_offset"], row["kind"]) == ("1", "broken")
+    assert row["reason"].endswith("it breaks the schema at /properties/card/pattern")
 
 
 def test_what_stands_in_the_way_is_one_line(

@@ -14,11 +14,13 @@ from bifrost.cli.jobs.record_options import (
     OutDir,
     UpstreamName,
     read_kek_option,
+    read_key_option,
     read_settings,
     read_tenants,
     with_kek_options,
     with_scan_options,
 )
+from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.spark.spark_session import SparkOptions
 from bifrost.pipeline.stored.scan_options import ScanOptions
 
@@ -119,25 +121,40 @@ def rekey(
     drop_producers: Annotated[
         bool, typer.Option("--drop-producers", help="Copy no producer IDs and sequences.")
     ] = False,
+    sealing_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What seals keys of the copy, if those of the topic are sealed."),
+    ] = None,
+    config: ConfigFile = None,
+    upstream: UpstreamName = "",
     kafka_config: KafkaConfig = None,
 ) -> None:
     """Copy a topic into another one, sealed by a new KEK, and compare both record by record."""
     settings = read_settings(bootstrap_servers, kafka_config)
-    seals = read_kek_option(kek, keks.access, "--kek")
+    new = read_kek_option(kek, keks.access, "--kek")
+    key = "" if sealing_key is None else read_key_option(sealing_key)
 
     def job() -> None:
         from bifrost.pipeline.jobs.rekey import RekeyOptions, run_rekey
+        from bifrost.pipeline.stored.configured_topics import Seals
 
+        seals = Seals("", (), None)
+        if config is not None:
+            seals = read_tenants(config, upstream).seals(topic, keks.access)
+            if not seals.keks:
+                raise PipelineError(f"no EnvelopeEncryption of --config is for {topic}")
         options = RekeyOptions(
             settings,
             out,
             topic,
             to,
-            keks.opens,
-            seals,
-            keks.cluster,
+            (*seals.keks, *keks.opens),
+            new,
+            keks.cluster or seals.cluster,
             accept_plaintext,
             drop_producers,
+            seals.sealing,
+            key,
         )
         with job_session("rekey", spark_options) as spark:
             done = run_rekey(spark, options, say)

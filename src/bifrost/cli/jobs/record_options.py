@@ -11,6 +11,8 @@ import typer
 from bifrost.cli.jobs.job_runs import client_properties
 from bifrost.cli.jobs.shared_options import with_options
 from bifrost.cli.loading import config_files, read_config
+from bifrost.config.checks.sealing_keys import read_sealing_key_file
+from bifrost.config.files.reading import UnreadableError
 from bifrost.config.model import Config
 from bifrost.encryption.kek import Kek
 from bifrost.pipeline.errors import PipelineError
@@ -131,6 +133,18 @@ def read_kek_option(text: str, access: KmsAccess, name: str) -> Kek:
         return read_kek(text, access)
     except PipelineError as error:
         raise typer.BadParameter(str(error), param_hint=name) from None
+
+
+def read_key_option(file: Path) -> str:
+    """Return the wrapped sealing key of `--sealing-key`, as its file has it.
+
+    Raises:
+        typer.BadParameter: the file has none.
+    """
+    try:
+        return read_sealing_key_file(file)
+    except UnreadableError as error:
+        raise typer.BadParameter(f"{file}: {error}", param_hint="--sealing-key") from None
 
 
 def read_settings(bootstrap_servers: str, kafka_config: Path | None) -> ClientSettings:

@@ -21,12 +21,11 @@ from bifrost.cli.jobs.record_options import (
 from bifrost.cli.jobs.shared_options import with_options
 from bifrost.config.records.fail_mode import FailMode
 from bifrost.config.records.filter_rule import FilterDirection
-from bifrost.encryption.kek import Kek
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.spark.spark_session import SparkOptions
 
 if TYPE_CHECKING:
-    from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
+    from bifrost.pipeline.stored.configured_topics import ConfiguredTenants, Seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,12 @@ def transform(
 
     def job() -> None:
         from bifrost.pipeline.jobs.transform import TransformOptions, read_transform, run_transform
+        from bifrost.pipeline.stored.configured_topics import Seals
         from bifrost.transforms.record_transform import Direction
 
-        tenant, path, opens, cluster = "", "", keks.opens, keks.cluster
+        tenant, path, seals = "", "", Seals("", (), None)
         if config is not None:
-            tenant, path, opens, cluster = _configured(read_tenants(config, upstream), topic, keks)
+            tenant, path, seals = _configured(read_tenants(config, upstream), topic, keks)
         options = TransformOptions(
             settings,
             out,
@@ -112,10 +112,11 @@ def transform(
             there,
             Direction(run.direction.value),
             run.fail,
-            opens,
-            cluster,
+            (*seals.keks, *keks.opens),
+            keks.cluster or seals.cluster,
             tenant,
             path,
+            seals.sealing,
         )
         with job_session("transform", spark_options) as spark:
             done = run_transform(spark, options, say)
@@ -124,17 +125,15 @@ def transform(
     run_job(job)
 
 
-def _configured(
-    tenants: "ConfiguredTenants", topic: str, keks: KekOptions
-) -> tuple[str, str, tuple[Kek, ...], str]:
-    """Return whose a topic is, what clients call it, its KEKs, and what its seals name the cluster.
+def _configured(tenants: "ConfiguredTenants", topic: str, keks: KekOptions) -> tuple[str, str, "Seals"]:
+    """Return whose a topic is, what clients call it, and how it opens.
 
     Raises:
-        PipelineError: it is no tenant's.
+        PipelineError: it is no tenant's, or tenants say different things.
     """
-    named, more = tenants.seals(topic, keks.access)
+    seals = tenants.seals(topic, keks.access)
     for one in tenants.tenants:
         paths = tenants.paths(one, topic)
         if paths:
-            return one.name, paths[0], (*more, *keks.opens), keks.cluster or named
+            return one.name, paths[0], seals
     raise PipelineError(f"no tenant of --config has the topic {topic}")

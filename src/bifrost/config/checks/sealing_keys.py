@@ -15,10 +15,17 @@ MAX_FILE_BYTES = 16_384
 
 def read_sealing_keys(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
     """Put the wrapped key beside each `sealing_key_file`, and yield what is wrong; see `read_key_files`."""
-    return read_key_files(data, folder, "sealing_key", ("a wrapped key", "the wrapped key"), _read)
+    return read_key_files(
+        data, folder, "sealing_key", ("a wrapped key", "the wrapped key"), read_sealing_key_file
+    )
 
 
-def _read(path: Path) -> str:
+def read_sealing_key_file(path: Path) -> str:
+    """Return the line of a file that has a wrapped key.
+
+    Raises:
+        UnreadableError: it cannot be read, or has none.
+    """
     lines = read_regular_file(path, MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if len(found) != 1 or not re.fullmatch(SEALING_KEY_FORM, found[0]):

@@ -21,6 +21,7 @@ from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 from bifrost.pipeline.stored.client_settings import ClientSettings
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.topic_client import EARLIEST, LATEST, READ_COMMITTED, Topic, TopicClient
 from bifrost.pipeline.stored.topic_copy import CopiedRun, CopyPlan, PartitionCopy, ResealedContents
@@ -51,6 +52,10 @@ class RekeyOptions:
     """What binds sealed records to the cluster; empty: Kafka's ID of it."""
     accepts_plaintext: bool = False
     drops_producers: bool = False
+    sealing: FilterSealing | None = None
+    """The filter that seals the topic, where that says how."""
+    sealing_key: str = ""
+    """What seals keys of the copy, wrapped by the new KEK, as its file has it; empty: keys are not sealed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,15 @@ def run_rekey(spark: SparkSession, options: RekeyOptions, say: Callable[[str], N
 def _plan(options: RekeyOptions, configs: Mapping[str, str], cluster_id: str) -> CopyPlan:
     if configs.get("message.timestamp.type") == "LogAppendTime":
         raise PipelineError(f"{options.topic} has the brokers' append times, which a copy would not have")
+    sealing = to_sealing = options.sealing
+    if bool(options.sealing_key) != (sealing is not None and sealing.has_sealed_keys):
+        raise PipelineError(
+            "--sealing-key: no filter of --config seals the topic's keys"
+            if options.sealing_key
+            else "the topic's keys are sealed: --sealing-key has to name a file for those of the copy"
+        )
+    if sealing is not None and options.sealing_key:
+        to_sealing = sealing.with_sealing_key(options.sealing_key)
     is_compacted = "compact" in configs.get("cleanup.policy", "")
     return CopyPlan(
         options.topic,
@@ -139,6 +153,8 @@ def _plan(options: RekeyOptions, configs: Mapping[str, str], cluster_id: str) ->
         is_by_value=is_compacted,
         accepts_plaintext=options.accepts_plaintext,
         keeps_producers=not is_compacted and not options.drops_producers,
+        sealing=sealing,
+        to_sealing=to_sealing,
     )
 
 

@@ -24,6 +24,7 @@ from bifrost.pipeline.spark.csv_file import write_csv
 from bifrost.pipeline.spark.hadoop_files import HadoopFiles
 from bifrost.pipeline.stored.client_settings import ClientSettings
 from bifrost.pipeline.stored.executor_errors import told_in_one_line
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.topic_client import TopicClient
 from bifrost.pipeline.stored.topic_copy import PartitionCopy
@@ -58,6 +59,8 @@ class TransformOptions:
     tenant: str = ""
     path: str = ""
     """What the function is told; empty: the physical name."""
+    sealing: FilterSealing | None = None
+    """The filter that seals the topic, where that says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ def run_transform(spark: SparkSession, options: TransformOptions, say: Callable[
         options.file,
         options.direction,
         options.fail,
+        options.sealing,
     )
     say(f"transforming {sum(one.end - one.start for one in ranges)} offsets of {len(ranges)} partitions")
     settings, there, planned = options.settings, options.there, tuple(ranges)

@@ -126,14 +126,15 @@ def plan_checks(client: TopicClient, options: ValidateOptions) -> dict[str, list
     names = choose_topics(client, scan.topics, scan.patterns) if is_named else choose_topics(client, ())
     found: dict[str, list[TopicCheck]] = {}
     for one in tenants.topics(names, FilterName.SCHEMA_VALIDATOR, (Direction.PRODUCE,)):
-        cluster, keks = tenants.seals(one.physical, options.access)
+        seals = tenants.seals(one.physical, options.access)
         made = TopicCheck(
             one.tenant,
             one.path,
             one.physical,
-            options.cluster or cluster or client.cluster_id,
+            options.cluster or seals.cluster or client.cluster_id,
             tuple((each.shown_name, each.config) for each in one.filters),
-            (*keks, *options.opens),
+            (*seals.keks, *options.opens),
+            seals.sealing,
         )
         found.setdefault(one.physical, []).append(made)
     without = [one for one in scan.topics if one not in found]

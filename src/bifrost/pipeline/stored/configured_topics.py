@@ -6,10 +6,13 @@ was moved or is shared counts with each name that a tenant has for it, as in a g
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.records.record_filter import FilterName, RecordFilter
 from bifrost.encryption.kek import Kek
+from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing, says_how
 from bifrost.pipeline.stored.kek_texts import KmsAccess
 from bifrost.tenancy.names import PhysicalTopic, TenantNames
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
@@ -28,6 +31,17 @@ class ConfiguredTopic:
     """What clients of the whole tenant call it."""
     physical: str
     filters: tuple[RecordFilter, ...]
+
+
+class Seals(NamedTuple):
+    """How the sealed records of a topic open."""
+
+    cluster: str
+    """What their filter calls the cluster; empty: by Kafka's ID of it."""
+    keks: tuple[Kek, ...]
+    """Those of its filters; without: no filter seals it."""
+    sealing: FilterSealing | None
+    """Its filter, where envelopes alone do not say how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +84,28 @@ class ConfiguredTenants:
             if own:
                 yield ConfiguredTopic(tenant.name, paths[0], topic, own)
 
-    def seals(self, physical: str, access: KmsAccess) -> tuple[str, tuple[Kek, ...]]:
-        """Return how a topic's sealed records open: the name of the cluster that their filter says, and KEKs.
+    def seals(self, physical: str, access: KmsAccess) -> Seals:
+        """Return how a topic's sealed records open.
 
         Args:
             physical: the topic at the brokers.
             access: how the job reaches the KEKs' services.
+        Raises:
+            PipelineError: filters of several tenants say it, and not the same.
         """
         topics = self.topics([physical], FilterName.ENVELOPE_ENCRYPTION, tuple(Direction))
         configs = [one.config for topic in topics for one in topic.filters]
         clusters = [one.cluster for one in configs if one.cluster]
         keks = dict.fromkeys(access.on(kek_of(one)) for one in configs)
-        return clusters[0] if clusters else "", tuple(keks)
+        sealing = [
+            FilterSealing(one.shown_name, one.config)
+            for topic in topics
+            for one in topic.filters
+            if says_how(one.config)
+        ]
+        if sealing and any(one != sealing[0].config for one in configs):
+            raise PipelineError(f"several tenants have filters that seal {physical}, and not in the same way")
+        return Seals(clusters[0] if clusters else "", tuple(keks), sealing[0] if sealing else None)
 
     def paths(self, tenant: Tenant, topic: str) -> list[str]:
         """Return what clients of a whole tenant call a physical topic, the name by which it owns it first."""

@@ -1,19 +1,26 @@
 """The DEKs that the tasks of a job get from its KEKs, with the job's own credentials."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import KekUnavailable, UnknownKek
 from bifrost.encryption.kek import Kek
+from bifrost.encryption.sealing_key import SealingKey
+from bifrost.encryption.topic_key import TopicKey
 from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.keys.dek_keeper import RETRY_MS, DekKeeper
+from bifrost.keys.kek_provider import KekProvider
 from bifrost.keys.kek_providers import KekProviders
 from bifrost.pipeline.errors import PipelineError
 
 ATTEMPTS = 10
 """How often a KEK is asked that cannot answer now, with a pause between: ten seconds and more, then the task fails."""
+
+
+Opening = TypeVar("Opening", Dek, TopicKey)
 
 
 def open_kek(kek: Kek) -> KekProviders:
@@ -50,6 +57,19 @@ class JobKeys:
             UnknownKek: no KEK of the job unwraps it.
             KekUnavailable: the one that may cannot be asked.
         """
+        return self._opened(header, lambda provider: self._keeper.reading(provider, context, header))
+
+    def topic_key(self, context: DekContext, sealing: SealingKey) -> TopicKey:
+        """Return the key of a topic.
+
+        Raises:
+            UnknownKek: no KEK of the job unwraps the sealing key that it comes from.
+            KekUnavailable: the one that may cannot be asked.
+        """
+        header = sealing.wrapped.as_bytes()
+        return self._opened(header, lambda provider: self._keeper.topic_key(provider, context, sealing))
+
+    def _opened(self, header: bytes, ask: Callable[[KekProvider], Opening]) -> Opening:
         wrapped = read_wrapped_dek(header)
         kind = wrapped.kek.partition(":")[0]
         refusal = UnknownKek(f"the job was given no KEK of {wrapped.kek[:80]!r}")
@@ -61,7 +81,7 @@ class JobKeys:
                 continue
             for attempt in range(ATTEMPTS):
                 try:
-                    return self._keeper.reading(provider, context, header)
+                    return ask(provider)
                 except UnknownKek as error:
                     refusal = error
                     break
@@ -88,7 +108,7 @@ class JobKeys:
         raise AssertionError
 
     def is_of_seals(self, header: bytes) -> bool:
-        """Whether an envelope's DEK is wrapped by the KEK that seals, as far as its name says."""
+        """Whether a DEK or a sealing key is wrapped by the KEK that seals, as far as its name says."""
         assert self._seals is not None
         kek, name = read_wrapped_dek(header).kek, self._seals.name
         # The envelope names the ARN of a key of AWS; the job may know it by an alias.

@@ -16,8 +16,9 @@ from bifrost.encryption.place import Place
 from bifrost.encryption.sealed_batch import read_sealed, seal_batch
 from bifrost.encryption.sealed_values import read_sealed_values, seal_values
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing, SealedRecords
 from bifrost.pipeline.stored.job_keks import JobKeys
-from bifrost.pipeline.stored.opening import SEALED_KEY, has_sealed_fields
+from bifrost.pipeline.stored.opening import NOT_SAID, SEALED_KEY, has_sealed_fields
 from bifrost.pipeline.stored.sealing_facts import MAX_UNPACKED_BYTES
 from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_columns, split_batches
 from bifrost.records.codec.columns import Columns
@@ -72,7 +73,15 @@ def _placeless(data: bytes) -> bytes:
 class Resealer:
     """Opens and seals the batches of one partition of a topic."""
 
-    def __init__(self, place: Place, keys: JobKeys, *, is_by_value: bool, accepts_plaintext: bool) -> None:
+    def __init__(
+        self,
+        place: Place,
+        keys: JobKeys,
+        *,
+        is_by_value: bool,
+        accepts_plaintext: bool,
+        sealing: FilterSealing | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -80,10 +89,14 @@ class Resealer:
             keys: of the task.
             is_by_value: whether a batch that is not sealed gets its values sealed one by one: in compacted topics.
             accepts_plaintext: whether what is not sealed is content; else it is an error.
+            sealing: the filter of the topic, where that says how its records are sealed.
         """
         self._place, self._keys = place, keys
         self._context = DekContext(place.cluster, place.topic)
         self._is_by_value, self._accepts_plaintext = is_by_value, accepts_plaintext
+        self._records = None
+        if sealing is not None:
+            self._records = SealedRecords(sealing, place, keys, takes_plaintext=accepts_plaintext)
 
     def opened(self, data: memoryview, *, by_new_kek: bool = False) -> Content:
         """Return what a stored batch opens to.
@@ -99,6 +112,14 @@ class Resealer:
         at = f"{self._place.topic}-{self._place.partition} at offset {batch.base_offset}"
         if batch.is_log_append_time:
             raise PipelineError(f"{at}: the broker's append time would be another one in a copy")
+        if self._records is not None:
+
+            def check(header: bytes) -> None:
+                self._check_kek(header, at, by_new_kek=by_new_kek)
+
+            return rebuilt(
+                batch, self._records.opened(batch, read_columns(batch, budget), budget, check), budget
+            )
         sealed = read_sealed(batch, budget)
         if sealed is not None:
             self._check_kek(sealed.dek_header, at, by_new_kek=by_new_kek)
@@ -108,7 +129,7 @@ class Resealer:
         columns = read_columns(batch, budget)
         values = read_sealed_values(columns)
         if not values.dek_headers and has_sealed_fields(columns):
-            raise PipelineError(f"{at}: fields of values are sealed; they are sealed for their topic alone")
+            raise PipelineError(f"{at}: fields of values are sealed, {NOT_SAID}")
         if not values.dek_headers and not self._is_by_value:
             if not self._accepts_plaintext:
                 raise PipelineError(f"{at}: the batch is not sealed; see --accept-plaintext")
@@ -118,7 +139,7 @@ class Resealer:
         for header in values.dek_headers:
             self._check_kek(header, at, by_new_kek=by_new_kek)
         if any((key or b"").startswith(SEALED_KEY) for key in columns.keys):
-            raise PipelineError(f"{at}: keys of records are sealed; they are sealed for their topic alone")
+            raise PipelineError(f"{at}: keys of records are sealed, {NOT_SAID}")
         deks = {header: self._keys.reading(self._context, header) for header in values.dek_headers}
         plain = values.open(self._place.binding, deks, budget, accepts_plaintext=self._accepts_plaintext)
         return rebuilt(batch, plain, budget)
@@ -134,10 +155,13 @@ class Resealer:
             RecordsError: it cannot be sealed.
         """
         batch, budget = parse(content.data), MemoryBudget("batch", MAX_UNPACKED_BYTES)
-        dek = self._keys.writing(self._context)
-        if not content.is_by_value:
-            return seal_batch(batch, self._place.binding, dek, budget)
-        columns = seal_values(read_columns(batch, budget), self._place.binding, dek, budget)
+        if self._records is not None:
+            columns = self._records.sealed(batch, read_columns(batch, budget), budget)
+        else:
+            dek = self._keys.writing(self._context)
+            if not content.is_by_value:
+                return seal_batch(batch, self._place.binding, dek, budget)
+            columns = seal_values(read_columns(batch, budget), self._place.binding, dek, budget)
         packed = batch._replace(attributes=batch.attributes | content.codec)
         return build_batch(packed, columns, budget)
 

@@ -16,7 +16,9 @@ from typing import NamedTuple, Protocol
 
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.place import Place
+from bifrost.encryption.sealing_key import read_sealing_key
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.resealing import Content, Resealer, parse, without_producer
 from bifrost.pipeline.stored.topic_client import LATEST, READ_COMMITTED, TopicClient, UnknownOutcome
@@ -42,6 +44,10 @@ class CopyPlan:
     accepts_plaintext: bool
     keeps_producers: bool
     """Whether producers and their sequences are copied: where compaction made no gaps."""
+    sealing: FilterSealing | None = None
+    """The filter of the topic, where that says how its records are sealed."""
+    to_sealing: FilterSealing | None = None
+    """Likewise how those of the copy are."""
 
 
 class CopiedRun(NamedTuple):
@@ -122,13 +128,21 @@ class ResealedContents:
     """Batches that are sealed anew; see `Contents`."""
 
     def __init__(self, plan: CopyPlan, keys: JobKeys, partition: int) -> None:
-        """Prepare for a partition."""
+        """Prepare for a partition.
+
+        Raises:
+            PipelineError: another KEK than the new one wraps the key that seals keys of the copy.
+        """
+        to_key = None if plan.to_sealing is None else plan.to_sealing.config.sealing_key
+        if to_key is not None and not keys.is_of_seals(read_sealing_key(to_key).wrapped.as_bytes()):
+            raise PipelineError("--sealing-key: it is not wrapped by the new KEK")
         self._keeps_producers = plan.keeps_producers
         self._from = Resealer(
             Place(plan.cluster, plan.topic, partition),
             keys,
             is_by_value=plan.is_by_value,
             accepts_plaintext=plan.accepts_plaintext,
+            sealing=plan.sealing,
         )
         # A copy of a tombstone has nothing to seal, and in a compacted topic it stays as it is.
         self._to = Resealer(
@@ -136,6 +150,7 @@ class ResealedContents:
             keys,
             is_by_value=plan.is_by_value,
             accepts_plaintext=False,
+            sealing=plan.to_sealing,
         )
 
     def copied(self, source: StoredBatch) -> Copied:

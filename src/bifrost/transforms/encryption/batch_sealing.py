@@ -7,7 +7,6 @@ from bifrost.records.codec.client_batch import ClientBatch, build_batch, read_co
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.encryption.dek_needs import DekToOpen
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
-from bifrost.transforms.encryption.seal_rules import marked
 from bifrost.transforms.encryption.seal_steps import OpenStep, SealStep
 from bifrost.transforms.record_transform import (
     BatchOutcome,
@@ -64,7 +63,7 @@ class PartitionSealing(PartitionSeal, BatchTransform, SteppedTransform):
             reason = "the batch is not encrypted"
             return self._rules.refused(batch, reason, ErrorCode.CORRUPT_MESSAGE)
         columns = read_columns(batch, budget)
-        return Noted(build_batch(batch, marked(columns, budget), budget), "plaintext")
+        return Noted(build_batch(batch, self._rules.marked(columns, budget), budget), "plaintext")
 
 
 class BatchSealing(PlacedSealing[PartitionSealing]):

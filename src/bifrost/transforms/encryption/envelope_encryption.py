@@ -56,6 +56,22 @@ def kek_of(config: EnvelopeEncryptionConfig) -> Kek:
     return kek
 
 
+def sealing_of(
+    rules: SealRules, config: FilterConfig, topics: tuple[str, ...]
+) -> BatchSealing | ValueSealing | FieldSealing:
+    """Return what seals and opens the records of a topic.
+
+    Args:
+        rules: what is said about the topic.
+        config: of the filter, which says what of a record is sealed.
+        topics: what clients call the topic, whose subjects have the schemas of what is sealed; without: any schema is
+            good.
+    """
+    if config.mode is SealMode.FIELDS:
+        return FieldSealing(rules, _fields(config, topics))
+    return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
+
+
 def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | ValueSealing | FieldSealing:
     cluster = config.cluster or topic.cluster
     assert cluster, "a broker has answered, so the cluster's ID is known"
@@ -68,12 +84,10 @@ def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | Value
         plaintext_before_ms=config.plaintext_before_ms,
         sealing_key=None if config.sealing_key is None else read_sealing_key(config.sealing_key),
     )
-    if config.mode is SealMode.FIELDS:
-        return FieldSealing(rules, _fields(config, topic))
-    return ValueSealing(rules) if config.mode is SealMode.VALUES else BatchSealing(rules)
+    return sealing_of(rules, config, names_of(topic.name))
 
 
-def _fields(config: FilterConfig, topic: Topic) -> "JsonMasker | FieldsBySchema":
+def _fields(config: FilterConfig, topics: tuple[str, ...]) -> "JsonMasker | FieldsBySchema":
     """Return what finds the fields that are sealed."""
     if config.format is ValueFormat.JSON:
         return fields_of_json(config.sealed_fields)
@@ -83,7 +97,7 @@ def _fields(config: FilterConfig, topic: Topic) -> "JsonMasker | FieldsBySchema"
 
     paths = tuple(path_of(one) for one in config.sealed_fields)
     rules = FieldRules(paths, frozenset(config.sealed_tags), SealTargets, no_mask, no_mask)
-    subjects = (names_of(topic.name), SubjectStrategy(config.subject.value))
+    subjects = (topics, SubjectStrategy(config.subject.value))
     return FieldsBySchema(rules, registry_of(config), subjects)
 
 

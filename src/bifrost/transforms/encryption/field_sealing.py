@@ -11,7 +11,7 @@ from bifrost.records.codec.columns import Columns
 from bifrost.schemas.schema_ids import find_records_with
 from bifrost.transforms.encryption.dek_needs import DekToOpen
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
-from bifrost.transforms.encryption.seal_rules import SealRules, marked
+from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.masking.field_path import path_of
 from bifrost.transforms.masking.json_masker import JsonMasker
 from bifrost.transforms.masking.masked_values import mask_values
@@ -113,7 +113,7 @@ class PartitionFieldSealing(PartitionSeal):
             # Fields are sealed together with all others of their batch, so none of it may be plaintext.
             if found.dek_headers or not rules.accepts_plaintext(batch):
                 return rules.refused(batch, "fields are not encrypted", ErrorCode.CORRUPT_MESSAGE)
-            return Noted(marked(columns, budget), "plaintext")
+            return Noted(rules.marked(columns, budget), "plaintext")
         deks: dict[bytes, Dek] = {}
         missing: set[Key] = set()
         for header in found.dek_headers:

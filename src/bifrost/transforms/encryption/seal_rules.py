@@ -64,7 +64,6 @@ class SealRules:
         before_ms = self.plaintext_before_ms
         return before_ms is not None and 0 <= batch.max_timestamp_ms < before_ms
 
-
-def marked(columns: Columns, budget: MemoryBudget) -> Columns:
-    """Return records that were not encrypted with the header that says so."""
-    return edit_headers(columns, {}, list(PLAINTEXT_HEADER), 0, budget)
+    def marked(self, columns: Columns, budget: MemoryBudget) -> Columns:
+        """Return records that were not encrypted with the header that says so."""
+        return edit_headers(columns, {}, list(PLAINTEXT_HEADER), 0, budget)

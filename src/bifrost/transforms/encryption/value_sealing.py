@@ -15,7 +15,7 @@ from bifrost.records.codec.memory import MemoryBudget
 from bifrost.transforms.columns_step import ColumnsStep
 from bifrost.transforms.encryption.dek_needs import DekToOpen, KeyOfTopic
 from bifrost.transforms.encryption.placed_sealing import PartitionSeal, PlacedSealing
-from bifrost.transforms.encryption.seal_rules import SealRules, marked
+from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.record_transform import (
     Direction,
     Failure,
@@ -134,7 +134,7 @@ class PartitionValueSealing(PartitionSeal, SteppedTransform):
         found = sealed.open(self._binding, deks, budget) if deks else columns
         if key is not None:
             found = open_keys(found, self._binding, key, budget, accepts_plaintext=accepted)
-        return Noted(marked(found, budget), "plaintext") if is_plain else found
+        return Noted(self._rules.marked(found, budget), "plaintext") if is_plain else found
 
 
 class ValueSealing(PlacedSealing[PartitionValueSealing]):

@@ -1,7 +1,11 @@
 from typing import Any
 
+import pytest
+
 from bifrost.config.records.record_filter import FilterName
+from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
+from bifrost.pipeline.stored.kek_texts import KmsAccess
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND
@@ -77,3 +81,30 @@ def test_a_moved_topic_counts_by_its_new_name_and_a_shared_one_by_each() -> None
         ("globex", "guest", ["seal"]),
         ("globex", "pay2", ["seal"]),
     ]
+
+
+def test_how_a_topic_opens_is_said_by_its_filter() -> None:
+    fields = sealing("pay") | {"config": KEKS | {"mode": "fields", "sealed_fields": ["a"], "cluster": "c"}}
+    acme = ConfiguredTenants([tenant_of([fields, sealing("bills")])])
+
+    whole = acme.seals(physical_name("acme", "bills"), KmsAccess())
+    by_field = acme.seals(physical_name("acme", "pay"), KmsAccess())
+
+    assert (whole.cluster, [one.key_id for one in whole.keks], whole.sealing) == ("", ["pay"], None)
+    assert by_field.sealing is not None
+    assert (by_field.cluster, by_field.sealing.name) == ("c", "seal")
+    assert by_field.sealing.config.sealed_fields == ("a",)
+    assert acme.seals(physical_name("acme", "others"), KmsAccess()) == ("", (), None)
+
+
+def test_tenants_that_seal_a_topic_in_two_ways_are_an_error() -> None:
+    fields = sealing("guest") | {"config": KEKS | {"mode": "fields", "sealed_fields": ["a"]}}
+    aliases = TopicAliases()
+    aliases.configure({name: TenantPlace("main", physical_name(name, "")) for name in ("acme", "globex")})
+    key = StateKey(KIND, "acme/pay")
+    body = {"owner": "acme/pay", "shares": {"globex/guest": "read"}}
+    aliases.apply(key, StateRecord(key, 1, 0, "c", "w", None, body))
+    tenants = [tenant_of([sealing("pay")]), tenant_of([fields], name="globex")]
+
+    with pytest.raises(PipelineError, match="several tenants have filters that seal __vt_acme_pay"):
+        ConfiguredTenants(tenants, aliases.parts).seals(physical_name("acme", "pay"), KmsAccess())

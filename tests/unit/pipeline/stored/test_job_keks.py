@@ -5,8 +5,10 @@ import pytest
 from bifrost.encryption.dek_context import DekContext
 from bifrost.encryption.errors import KekUnavailable, UnknownKek
 from bifrost.encryption.kek import Kek
+from bifrost.encryption.sealing_key import read_sealing_key
 from bifrost.pipeline.stored.job_keks import JobKeys, open_kek
 from bifrost.pipeline.stored.kek_texts import read_kek
+from support.records.filtered_batches import wrapped_sealing_key
 from support.records.stored_batches import write_keks
 
 ORDERS = DekContext("cluster", "orders")
@@ -53,6 +55,19 @@ def test_deks_of_each_kek_that_the_job_was_given_are_opened(path: Path) -> None:
     with pytest.raises(UnknownKek, match="for this topic"):
         after.reading(DekContext("cluster", "others"), old.header)
     after.close()
+
+
+def test_the_key_of_a_topic_is_opened_by_the_kek_that_wraps_it(path: Path) -> None:
+    sealing = read_sealing_key(wrapped_sealing_key(path, "old"))
+    before, after = JobKeys((source(path, "old"),)), JobKeys((), source(path, "new"))
+
+    found = before.topic_key(ORDERS, sealing)
+
+    assert found.key_id == before.topic_key(ORDERS, sealing).key_id
+    assert found.key_id != before.topic_key(DekContext("cluster", "others"), sealing).key_id
+    assert not after.is_of_seals(sealing.wrapped.as_bytes())
+    with pytest.raises(UnknownKek, match="given no KEK of 'file:old'"):
+        after.topic_key(ORDERS, sealing)
 
 
 def test_a_key_file_that_others_may_read_is_not_used(path: Path) -> None:

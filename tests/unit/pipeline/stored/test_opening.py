@@ -5,6 +5,7 @@ import pytest
 
 from bifrost.encryption.errors import BrokenSeal, UnknownEnvelope, UnknownKek
 from bifrost.encryption.place import Place
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.opening import SEALED_KEY, Opener
@@ -12,6 +13,7 @@ from bifrost.pipeline.stored.resealing import Content, Resealer
 from bifrost.records.codec.client_batch import read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from support.encryption.sealing import produced, with_header
+from support.records.filtered_batches import EncryptionFilter, filter_config
 from support.records.record_columns import batch_of, only_batch, plenty
 from support.records.stored_batches import write_keks
 
@@ -57,5 +59,19 @@ def test_what_does_not_open_is_an_error(keys: JobKeys) -> None:
     with pytest.raises(BrokenSeal):
         Opener(Place("cluster", "orders", 1), keys).opened(stored, plenty())
     keyed = only_batch(batch_of([RECORDS[0]._replace(key=SEALED_KEY + b"\x02\x00")]))
-    with pytest.raises(UnknownEnvelope, match="keys of records are sealed"):
+    with pytest.raises(UnknownEnvelope, match="keys of records are sealed, and no EnvelopeEncryption"):
         Opener(HERE, keys).opened(keyed, plenty())
+
+
+def test_fields_open_by_the_filter_of_their_topic(keys: JobKeys, tmp_path: Path) -> None:
+    config = filter_config(tmp_path / "keks", "pay", mode="fields", sealed_fields=["email"])
+    own = [ColumnRecord(0, 0, b"a", b'{"email":"x@y.z"}'), ColumnRecord(1, 5, b"b", None)]
+    data = EncryptionFilter(config, HERE.cluster, HERE.topic).sealed(batch_of(own))
+    stored = only_batch(data)
+
+    batch, columns = Opener(HERE, keys, FilterSealing("seal", config)).opened(stored, plenty())
+
+    assert batch is stored
+    assert columns.records() == own
+    with pytest.raises(UnknownEnvelope, match="fields of values are sealed, and no EnvelopeEncryption"):
+        Opener(HERE, keys).opened(stored, plenty())

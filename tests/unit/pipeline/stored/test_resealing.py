@@ -6,12 +6,14 @@ import pytest
 from bifrost.encryption.errors import BrokenSeal, UnknownKek
 from bifrost.encryption.place import Place
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.kek_texts import read_kek
 from bifrost.pipeline.stored.resealing import Content, Resealer, parse, without_producer
 from bifrost.records.codec.client_batch import build_batch, read_columns
 from bifrost.records.codec.columns import ColumnRecord
 from support.encryption.sealing import TRANSACTIONAL, packed_again, produced, with_header
+from support.records.filtered_batches import EncryptionFilter, filter_config
 from support.records.record_columns import CODECS, batch_of, only_batch, plenty
 from support.records.stored_batches import write_keks
 
@@ -77,6 +79,31 @@ def test_sealed_values_are_sealed_anew_and_offsets_close_up(stage: Stage, codec:
     assert only_batch(copied).codec == codec
     assert only_batch(copied).last_offset_delta == 2
     assert stage.copy(is_by_value=True).opened(memoryview(copied), by_new_kek=True) == content
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_sealed_fields_are_sealed_anew_and_keep_their_producer(
+    stage: Stage, tmp_path: Path, codec: int
+) -> None:
+    config = filter_config(tmp_path / "keks", "old", mode="fields", sealed_fields=["email"])
+    own = [RECORDS[0]._replace(value=b'{"email":"SECRET"}'), RECORDS[1]]
+    data = EncryptionFilter(config, HERE.cluster, HERE.topic).sealed(
+        batch_of(own, codec=codec, producer=(7, 1, 40))
+    )
+    ways = {"is_by_value": False, "accepts_plaintext": False, "sealing": FilterSealing("seal", config)}
+
+    content = Resealer(HERE, stage.after, **ways).opened(memoryview(with_header(data, base_offset=70)))
+    copied = Resealer(THERE, stage.after, **ways).sealed(content)
+
+    assert read_columns(only_batch(content.data), plenty()).records() == own
+    found = only_batch(copied)
+    assert (found.codec, found.producer_id, found.base_sequence) == (codec, 7, 40)
+    assert b"SECRET" not in b"".join(one or b"" for one in read_columns(found, plenty()).values)
+    assert Resealer(THERE, stage.after, **ways).opened(memoryview(copied), by_new_kek=True) == content
+    with pytest.raises(PipelineError, match="orders-0 at offset 0: it is not sealed by the new KEK"):
+        Resealer(HERE, stage.after, **ways).opened(memoryview(data), by_new_kek=True)
+    with pytest.raises(PipelineError, match="fields of values are sealed, and no EnvelopeEncryption"):
+        stage.source(accepts_plaintext=True).opened(memoryview(data))
 
 
 def test_plaintext_is_an_error_unless_it_is_accepted(stage: Stage) -> None:

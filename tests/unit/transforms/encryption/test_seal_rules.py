@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from bifrost.records.codec.columns import ColumnRecord, Columns
-from bifrost.transforms.encryption.seal_rules import SealRules, marked
+from bifrost.transforms.encryption.seal_rules import SealRules
 from bifrost.transforms.record_transform import Direction, Failure, Noted, Rejected
 from bifrost.wire.error_codes import ErrorCode
 from support.records.record_columns import batch_of, only_batch, plenty
@@ -57,10 +57,10 @@ def test_plaintext_passes_where_it_is_old(
     assert replace(rules, plaintext_before_ms=before_ms).accepts_plaintext(batch) is passes
 
 
-def test_plaintext_has_a_mark() -> None:
+def test_plaintext_has_a_mark(rules: SealRules) -> None:
     columns = Columns.of([ColumnRecord(0, 0, None, b"v", ((b"a", b"b"),))])
 
-    assert marked(columns, plenty()).headers(0) == ((b"a", b"b"), (b"bifrost.plaintext", b"true"))
+    assert rules.marked(columns, plenty()).headers(0) == ((b"a", b"b"), (b"bifrost.plaintext", b"true"))
 
 
 def test_a_place_is_bound_to_cluster_topic_and_partition(rules: SealRules) -> None:

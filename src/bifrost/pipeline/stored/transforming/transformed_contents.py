@@ -16,6 +16,7 @@ from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.place import Place
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
 from bifrost.pipeline.stored.opening import Opener
 from bifrost.pipeline.stored.resealing import Content, parse, rebuilt, without_producer
@@ -47,6 +48,8 @@ class TransformPlan:
     direction: Direction
     fail: FailMode
     """What becomes of a batch for which the function fails."""
+    sealing: FilterSealing | None = None
+    """The filter that seals the topic, where that says how."""
 
 
 class TransformedContents:
@@ -54,7 +57,7 @@ class TransformedContents:
 
     def __init__(self, plan: TransformPlan, keys: JobKeys, process: TransformProcess, partition: int) -> None:
         """Prepare for a partition."""
-        self._opener = Opener(Place(plan.cluster, plan.topic, partition), keys)
+        self._opener = Opener(Place(plan.cluster, plan.topic, partition), keys, plan.sealing)
         self._process, self._direction = process, plan.direction
         config = FilterConfig(
             transform_file=plan.file.name,

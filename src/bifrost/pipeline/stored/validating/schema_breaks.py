@@ -19,11 +19,12 @@ from bifrost.encryption.errors import KekUnavailable
 from bifrost.encryption.kek import Kek
 from bifrost.encryption.place import Place
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored.filter_sealing import FilterSealing
 from bifrost.pipeline.stored.job_keks import JobKeys
+from bifrost.pipeline.stored.job_schemas import JobSchemas
 from bifrost.pipeline.stored.opening import Opener
 from bifrost.pipeline.stored.sealing_facts import LATEST_MS, MAX_UNPACKED_BYTES
 from bifrost.pipeline.stored.topic_log import NO_TIMESTAMP, StoredBatch
-from bifrost.pipeline.stored.validating.job_schemas import JobSchemas
 from bifrost.records.codec.client_batch import ClientBatch, split_batches
 from bifrost.records.codec.columns import Columns
 from bifrost.records.codec.errors import RecordsError
@@ -64,6 +65,8 @@ class TopicCheck:
     filters: tuple[tuple[str, FilterConfig], ...]
     """What operators know each by, and its config."""
     keks: tuple[Kek, ...]
+    sealing: FilterSealing | None = None
+    """The filter that seals it, where that says how."""
 
 
 class TopicChecker:
@@ -92,7 +95,7 @@ class TopicChecker:
         opener = self._openers.get(partition)
         if opener is None:
             place = Place(self._check.cluster, self._check.physical, partition)
-            opener = self._openers[partition] = Opener(place, self._keys)
+            opener = self._openers[partition] = Opener(place, self._keys, self._check.sealing)
         return opener.opened(batch, budget)
 
     def broken(

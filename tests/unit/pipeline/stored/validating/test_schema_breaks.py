@@ -7,8 +7,9 @@ import pytest
 from bifrost.config.records.filter_configs import FilterConfig
 from bifrost.config.records.record_filter import RecordFilter
 from bifrost.pipeline.errors import PipelineError
+from bifrost.pipeline.stored import job_schemas
 from bifrost.pipeline.stored.topic_log import StoredBatch, split_raw
-from bifrost.pipeline.stored.validating import job_schemas, schema_breaks
+from bifrost.pipeline.stored.validating import schema_breaks
 from bifrost.pipeline.stored.validating.schema_breaks import BROKEN, UNREADABLE, VALID, TopicCheck, break_rows
 from bifrost.records.codec.columns import ColumnRecord
 from support.encryption.in_thread import in_thread

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from bifrost.pipeline.errors import PipelineError
-from bifrost.pipeline.stored.validating import job_schemas
-from bifrost.pipeline.stored.validating.job_schemas import JobSchemas
+from bifrost.pipeline.stored import job_schemas
+from bifrost.pipeline.stored.job_schemas import JobSchemas
 from bifrost.schemas.schema_key import RegistrySettings, SchemaAnswer, SchemaKey, SubjectStrategy
 from bifrost.transforms.record_transform import Failure
 from support.encryption.in_thread import in_thread
