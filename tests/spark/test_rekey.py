@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 from bifrost.embedded.kafka import EmbeddedKafka
@@ -137,6 +141,48 @@ def test_fields_that_tags_and_paths_lead_to_are_sealed_anew(
         assert used.keks == (("file:new", 7, 4),)
         with pytest.raises(PipelineError, match="fields of values are sealed, and no EnvelopeEncryption"):
             run_rekey(spark, options, told)
+
+
+def test_the_command_takes_fields_and_keks_from_a_configuration(
+    kafka: EmbeddedKafka, planter: Planter, tmp_path: Path
+) -> None:
+    topic, value = "command-cards", b'{"card":"%s"}' % SECRET
+    more = {"mode": "fields", "sealed_fields": ["card"]}
+    planter.create(topic, 1)
+    before = EncryptionFilter(filter_config(planter.keks, "old", **more), planter.cluster, topic)
+    planter.client.produce(topic, 0, before.sealed(planter.batch(topic, [value])))
+    sealing = {"kms_provider": "KeyFile", "key_id": "old", "key_file": str(planter.keks)} | more
+    (tmp_path / "password").write_text("unused")
+    (tmp_path / "password").chmod(0o600)
+    ports: dict[str, Any] = {"bootstrap_port": 9092, "broker_port_range": {"start": 9093, "end": 9095}}
+    ports["advertised_host"] = "localhost"
+    tenant = {
+        "name": "acme",
+        "prefixes": {"topic": "command-"},
+        "auth": {"credentials": [{"username": "acme", "password_file": "password"}]},
+        "filters": [{"name": "EnvelopeEncryption", "config": sealing, "rules": [{"topics": ["cards"]}]}],
+    }
+    config = tmp_path / "gateway.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "proxy": {"listener_sets": [{"name": "plaintext", "port_range": ports}]},
+                "upstream": {"bootstrap": [kafka.bootstrap]},
+                "tenants": [tenant],
+            }
+        )
+    )
+    command = [sys.executable, "-m", "bifrost", "pipeline", "rekey", "--bootstrap-servers", kafka.bootstrap]
+    command += ["--out", str(tmp_path / "out"), "--topic", topic, "--to", f"{topic}-2"]
+    command += ["--config", str(config), "--kek", f"file:{planter.keks}#new", "--driver-memory", "512m"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "the same: 1 batches, 1 records in 1 partitions" in done.stdout
+    after = EncryptionFilter(filter_config(planter.keks, "new", **more), planter.cluster, f"{topic}-2")
+    stored = bytes(planter.client.fetch(f"{topic}-2", 0, 0).data)
+    assert [one.value for one in after.opened(stored)] == [value]
 
 
 def test_sealed_keys_are_sealed_by_the_sealing_key_of_the_copy(

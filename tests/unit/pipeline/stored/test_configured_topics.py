@@ -85,7 +85,7 @@ def test_a_moved_topic_counts_by_its_new_name_and_a_shared_one_by_each() -> None
 
 def test_how_a_topic_opens_is_said_by_its_filter() -> None:
     fields = sealing("pay") | {"config": KEKS | {"mode": "fields", "sealed_fields": ["a"], "cluster": "c"}}
-    acme = ConfiguredTenants([tenant_of([fields, sealing("bills")])])
+    acme = ConfiguredTenants([tenant_of([fields, sealing("bills", label="whole")])])
 
     whole = acme.seals(physical_name("acme", "bills"), KmsAccess())
     by_field = acme.seals(physical_name("acme", "pay"), KmsAccess())
