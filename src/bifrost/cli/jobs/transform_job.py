@@ -25,7 +25,7 @@ from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.spark.spark_session import SparkOptions
 
 if TYPE_CHECKING:
-    from bifrost.pipeline.stored.configured_topics import ConfiguredTenants, Seals
+    from bifrost.pipeline.stored.configured_topics import Seals
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,9 @@ def transform(
 
     def job() -> None:
         from bifrost.pipeline.jobs.transform import TransformOptions, read_transform, run_transform
-        from bifrost.pipeline.stored.configured_topics import Seals
         from bifrost.transforms.record_transform import Direction
 
-        tenant, path, seals = "", "", Seals("", (), None)
-        if config is not None:
-            tenant, path, seals = _configured(read_tenants(config, upstream), topic, keks)
+        tenant, path, seals = _configured(config, upstream, topic, keks)
         options = TransformOptions(
             settings,
             out,
@@ -125,12 +122,17 @@ def transform(
     run_job(job)
 
 
-def _configured(tenants: "ConfiguredTenants", topic: str, keks: KekOptions) -> tuple[str, str, "Seals"]:
-    """Return whose a topic is, what clients call it, and how it opens.
+def _configured(config: Path | None, upstream: str, topic: str, keks: KekOptions) -> tuple[str, str, "Seals"]:
+    """Return whose a topic is, what clients call it, and how it opens; without a configuration all is empty.
 
     Raises:
         PipelineError: it is no tenant's, or tenants say different things.
     """
+    from bifrost.pipeline.stored.configured_topics import Seals
+
+    if config is None:
+        return "", "", Seals("", (), None)
+    tenants = read_tenants(config, upstream)
     seals = tenants.seals(topic, keks.access)
     for one in tenants.tenants:
         paths = tenants.paths(one, topic)

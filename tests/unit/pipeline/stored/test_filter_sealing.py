@@ -25,7 +25,7 @@ from support.records.schema_answers import of_schema
 from support.records.stored_batches import write_keks
 from support.registry_server import RegistryServer
 
-HERE = Place("cluster", "__vt_acme_orders", 2)
+HERE = Place("cluster", "physical.orders", 2)
 PII = {"confluent:tags": ["PII"]}
 ORDER = {
     "type": "record",
