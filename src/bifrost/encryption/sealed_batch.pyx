@@ -31,25 +31,17 @@ from bifrost.encryption.envelope cimport (
     CUT_OFF, DEK_AT, MODE_BATCH, NO_ENVELOPE, NONCE, NONCE_AT, OTHER_VERSION, PREFIX, TAG, dek_size, put_be16,
     put_be32, put_be64, put_start
 )
+from bifrost.records.batch_header cimport (
+    ATTRIBUTES_AT, BASE_TIMESTAMP_AT, CODEC, CONTROL, COUNT_AT, CRC_AT, CRC_FROM, HEADER, LENGTH_AT, MAX_TIMESTAMP_AT,
+    PRODUCER_ID_AT, UNCOUNTED
+)
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.records.codec.varints cimport put_varint, varint_size
 from bifrost.records.crc32c cimport checksum
 from bifrost.wire.reader cimport be16, be32, be64
 
 cdef enum:
-    HEADER = 61            # bytes of a batch before its records
-    LENGTH_AT = 8
-    UNCOUNTED = 12         # bytes that the length does not count
-    CRC_AT = 17
-    CRC_FROM = 21
-    ATTRIBUTES_AT = 21
-    BASE_TIMESTAMP_AT = 27
-    MAX_TIMESTAMP_AT = 35
-    PRODUCER_AT = 43       # ID, epoch, sequence, count
-    COUNT_AT = 57
-    CODEC = 0x07
     LOG_APPEND_TIME = 0x08
-    CONTROL = 0x20
     GZIP = 1
     ORIGINAL = 18          # bytes of the original attributes and timestamps
     BOUND = 24             # bytes of a batch's header that are bound
@@ -138,7 +130,7 @@ cdef bytes additional(bytes binding, const uint8_t* envelope, Py_ssize_t size, c
     p += place + size
     put_be16(p, be16(header + ATTRIBUTES_AT) & ~(CODEC | LOG_APPEND_TIME))
     memcpy(p + 2, header + ATTRIBUTES_AT + 2, 4)
-    memcpy(p + 6, header + PRODUCER_AT, BOUND - 6)
+    memcpy(p + 6, header + PRODUCER_ID_AT, BOUND - 6)  # with epoch, sequence and count
     return out
 
 # ---- sealing ----

@@ -6,21 +6,6 @@ from libc.stdint cimport int64_t, uint8_t
 from bifrost.records.codec.memory cimport MemoryBudget
 from bifrost.wire.rewriting cimport RecordTrip
 
-cdef enum:
-    # Where fields stand in a batch; the layout is in records/record_batch.py.
-    MAGIC_AT = 16
-    CRC_AT = 17
-    CRC_FROM = 21
-    ATTRIBUTES_AT = 21
-    LAST_OFFSET_DELTA_AT = 23
-    PRODUCER_ID_AT = 43
-    PRODUCER_EPOCH_AT = 51
-    SEQUENCE_AT = 53
-    COUNT_AT = 57
-    HEADER = 61            # bytes before the records
-    CODEC = 0x07
-    CONTROL = 0x20
-
 cdef struct Batch:
     const uint8_t* data
     Py_ssize_t size

@@ -10,9 +10,10 @@ from libc.string cimport memcmp
 
 from bifrost.schemas.schema_key import SchemaAnswer
 
+from bifrost.records.batch_header cimport ATTRIBUTES_AT, CODEC, COUNT_AT, HEADER
 from bifrost.records.codec.section_reader cimport LEAST_HEADER, LEAST_RECORD, Section, need, read_field, read_varint, read_varlong
 from bifrost.schemas.schema_ids cimport KEY_HEADER, VALUE_HEADER, id_of, size_of_id
-from bifrost.transforms.batch_step cimport ATTRIBUTES_AT, CODEC, COUNT_AT, HEADER, Batch, BatchStep, BatchTrip
+from bifrost.transforms.batch_step cimport Batch, BatchStep, BatchTrip
 from bifrost.wire.reader cimport be16, be32
 
 cdef enum:

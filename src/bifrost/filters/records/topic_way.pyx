@@ -16,18 +16,17 @@ from bifrost.filters.records.transform_meter import TransformKey
 from bifrost.records.codec.errors import RecordsError
 from bifrost.transforms.record_transform import Direction, SteppedTransform
 
-from bifrost.records.crc32c cimport checksum
-from bifrost.transforms.batch_step cimport (
-    ATTRIBUTES_AT, CONTROL, COUNT_AT, CRC_AT, CRC_FROM, HEADER, LAST_OFFSET_DELTA_AT, MAGIC_AT, PRODUCER_EPOCH_AT,
-    PRODUCER_ID_AT, SEQUENCE_AT, Batch, BatchStep, BatchTrip
+from bifrost.records.batch_header cimport (
+    ATTRIBUTES_AT, CONTROL, COUNT_AT, CRC_AT, CRC_FROM, HEADER, LAST_OFFSET_DELTA_AT, LENGTH_AT, MAGIC_AT,
+    PRODUCER_EPOCH_AT, PRODUCER_ID_AT, SEQUENCE_AT, UNCOUNTED
 )
+from bifrost.records.crc32c cimport checksum
+from bifrost.transforms.batch_step cimport Batch, BatchStep, BatchTrip
 from bifrost.wire.reader cimport Reader, be16, be32, be64, out_of_steps
 from bifrost.wire.rewriting cimport RECORD_BYTES, RecordTrip, RecordWay
 from bifrost.wire.window cimport window
 
 cdef enum:
-    LENGTH_AT = 8
-    UNCOUNTED = 12         # bytes of a batch that its length does not count
     MAGIC = 2
     MOST_STEPS = 4         # of a chain: each filter may be there once, and two of them have steps
     ROUND_RECORDS = 2      # records that stand for a round, beside their bytes

@@ -14,6 +14,7 @@ from libc.string cimport memcpy
 
 from bifrost.records.codec.errors import TooLarge
 
+from bifrost.records.batch_header cimport CRC_AT, CRC_FROM, HEADER, LENGTH_AT, MAX_TIMESTAMP_AT, UNCOUNTED
 from bifrost.records.codec.compression cimport pack
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.records.codec.varints cimport put_varint, varint_size
@@ -21,12 +22,6 @@ from bifrost.records.crc32c cimport checksum
 from bifrost.wire.reader cimport be32
 
 cdef enum:
-    HEADER = 61            # bytes of a batch before its records
-    LENGTH_AT = 8
-    UNCOUNTED = 12         # bytes that the length does not count
-    CRC_AT = 17
-    CRC_FROM = 21
-    MAX_TIMESTAMP_AT = 35
     MOST_RECORDS = 0x7FFFFFFF - HEADER
 
 # ---- columns ----

@@ -11,7 +11,8 @@ from bifrost.transforms.encryption.dek_needs import DekToOpen
 from bifrost.encryption.sealed_batch cimport (
     Sealed, Shape, dek_header_of, find_envelope, measure, open_into, opened_size, prepare, seal_into, unpacked
 )
-from bifrost.transforms.batch_step cimport COUNT_AT, HEADER, Batch, BatchStep, BatchTrip
+from bifrost.records.batch_header cimport COUNT_AT, HEADER
+from bifrost.transforms.batch_step cimport Batch, BatchStep, BatchTrip
 from bifrost.wire.reader cimport be32
 
 cdef enum:
