@@ -1,186 +1,196 @@
 """The metrics of filters of records: what each of them does, by tenant and direction."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from bifrost.gateway.admin.counted import TransformCount
 
-_LABELS = ["tenant", "filter", "direction"]
-_NANOSECONDS = frozenset({"time_ns", "wait_ns", "run_ns", "look_up_ns", "reading_ns"})
-_OF_SOURCES = frozenset({"waits", "wait_ns"})
-"""Numbers about a source, not a filter."""
-_OF_FILTERS = ["tenant", "filter"]
-_OF_READINGS = frozenset({"readings", "reading_ns", "reading_starts"})
-_WITHOUT_WAY = (
-    _OF_SOURCES | _OF_READINGS | {"runs", "run_ns", "starts", "reloads", "quarantined", "unquarantined"}
-)
-_OF_REGISTRIES = frozenset({"look_ups", "look_up_errors", "look_up_ns", "cache_hits", "cache_misses"})
-"""Numbers about a schema registry, whichever tenants ask it."""
-_FAILED, _UNREAD = "failed_", "unread_"
-"""With these begin the numbers of failures, by their reason."""
+
+class _Labels(NamedTuple):
+    names: tuple[str, ...]
+    among: slice
+    """Their values among the tenant, the filter or source, and the direction."""
+
+
+_BY_WAY = _Labels(("tenant", "filter", "direction"), slice(3))
+_BY_FILTER = _Labels(("tenant", "filter"), slice(2))
+_BY_SOURCE = _Labels(("tenant", "source"), slice(2))
+_BY_REGISTRY = _Labels(("registry",), slice(1, 2))
+"""Whichever tenants ask it."""
+
+
+class _Counter(NamedTuple):
+    name: str
+    labels: _Labels
+    help: str
+
+
+_COUNTERS: Mapping[str, _Counter] = {
+    "batches": _Counter(
+        "kafka_proxy_transform_batches",
+        _BY_WAY,
+        "Batches that a filter of records has read.",
+    ),
+    "records": _Counter(
+        "kafka_proxy_transform_records",
+        _BY_WAY,
+        "Records in these batches.",
+    ),
+    "rejections": _Counter(
+        "kafka_proxy_transform_rejections",
+        _BY_WAY,
+        "Records that a filter has rejected, those that the client was told of; a batch as a whole counts"
+        " as one.",
+    ),
+    "time_ns": _Counter(
+        "kafka_proxy_transform_seconds",
+        _BY_WAY,
+        "How long a filter took, without the time to unpack and pack the records.",
+    ),
+    "waits": _Counter(
+        "kafka_proxy_record_waits",
+        _BY_SOURCE,
+        "How often a request or response waited for what filters of records need, by what answers it.",
+    ),
+    "wait_ns": _Counter(
+        "kafka_proxy_record_wait_seconds",
+        _BY_SOURCE,
+        "How long they waited in all.",
+    ),
+    "plaintext": _Counter(
+        "kafka_proxy_transform_plaintext_batches",
+        _BY_WAY,
+        "Batches of encrypted topics that were not encrypted, and passed to consumers as "
+        "`accept_plaintext_before` says.",
+    ),
+    "skipped": _Counter(
+        "kafka_proxy_transform_skipped_batches",
+        _BY_WAY,
+        "Batches whose records were left out because their key is missing, as `on_missing_key: skip` says.",
+    ),
+    "unenforced": _Counter(
+        "kafka_proxy_transform_unenforced_batches",
+        _BY_WAY,
+        "Batches with records that are not valid, which passed because of `enforce: false`.",
+    ),
+    "unchecked": _Counter(
+        "kafka_proxy_transform_unchecked_batches",
+        _BY_WAY,
+        "Batches that passed unchecked because a schema could not be had, as `fail: open` says.",
+    ),
+    "passed": _Counter(
+        "kafka_proxy_transform_passed_batches",
+        _BY_WAY,
+        "Batches that passed as they are because their transform failed, as `fail: open` says.",
+    ),
+    "quarantined": _Counter(
+        "kafka_proxy_quarantined_records",
+        _BY_FILTER,
+        "Records that a filter refused and that were written to its topic of quarantine.",
+    ),
+    "unquarantined": _Counter(
+        "kafka_proxy_quarantine_failures",
+        _BY_FILTER,
+        "Batches whose bad records could not be written to the topic of quarantine.",
+    ),
+    "look_ups": _Counter(
+        "kafka_proxy_schema_look_ups",
+        _BY_REGISTRY,
+        "Schemas that a registry was asked about.",
+    ),
+    "look_up_errors": _Counter(
+        "kafka_proxy_schema_look_up_errors",
+        _BY_REGISTRY,
+        "How often it gave no answer.",
+    ),
+    "look_up_ns": _Counter(
+        "kafka_proxy_schema_look_up_seconds",
+        _BY_REGISTRY,
+        "How long it took, with requests that were sent again.",
+    ),
+    "cache_hits": _Counter(
+        "kafka_proxy_schema_cache_hits",
+        _BY_REGISTRY,
+        "Schemas of batches about which the answer was at hand.",
+    ),
+    "cache_misses": _Counter(
+        "kafka_proxy_schema_cache_misses",
+        _BY_REGISTRY,
+        "Schemas of batches that had to wait for the registry.",
+    ),
+    "readings": _Counter(
+        "kafka_proxy_schema_process_batches",
+        _BY_FILTER,
+        "Batches with records that a process of its own read under their schemas, because they take long.",
+    ),
+    "reading_ns": _Counter(
+        "kafka_proxy_schema_process_seconds",
+        _BY_FILTER,
+        "How long it took for them.",
+    ),
+    "reading_starts": _Counter(
+        "kafka_proxy_schema_process_starts",
+        _BY_FILTER,
+        "How often it was started.",
+    ),
+    "runs": _Counter(
+        "kafka_proxy_python_transform_runs",
+        _BY_FILTER,
+        "Batches given to a PythonTransform.",
+    ),
+    "run_ns": _Counter(
+        "kafka_proxy_python_transform_seconds",
+        _BY_FILTER,
+        "How long its process took for them.",
+    ),
+    "starts": _Counter(
+        "kafka_proxy_python_transform_starts",
+        _BY_FILTER,
+        "How often its process was started.",
+    ),
+    "reloads": _Counter(
+        "kafka_proxy_python_transform_reloads",
+        _BY_FILTER,
+        "How often another process took over because the file had changed.",
+    ),
+}
+"""What is counted, by its number; those that end in "_ns" are shown in seconds."""
+
+_FAILURES: Mapping[str, _Counter] = {
+    "failed_": _Counter(
+        "kafka_proxy_python_transform_failures",
+        _BY_FILTER,
+        "How often a PythonTransform failed, by the reason.",
+    ),
+    "unread_": _Counter(
+        "kafka_proxy_schema_process_failures",
+        _BY_FILTER,
+        "How often large records could not be read, by the reason.",
+    ),
+}
+"""Failures by their reason, by what their numbers begin with."""
 
 
 def transform_metrics(counts: Iterable[TransformCount]) -> Iterator[Metric | None]:
     """Yield the metrics; None is a step of the work."""
     families = {
-        "batches": CounterMetricFamily(
-            "kafka_proxy_transform_batches", "Batches that a filter of records has read.", labels=_LABELS
-        ),
-        "records": CounterMetricFamily(
-            "kafka_proxy_transform_records", "Records in these batches.", labels=_LABELS
-        ),
-        "rejections": CounterMetricFamily(
-            "kafka_proxy_transform_rejections",
-            "Records that a filter has rejected, those that the client was told of; a batch as a whole counts as one.",
-            labels=_LABELS,
-        ),
-        "time_ns": CounterMetricFamily(
-            "kafka_proxy_transform_seconds",
-            "How long a filter took, without the time to unpack and pack the records.",
-            labels=_LABELS,
-        ),
-        "waits": CounterMetricFamily(
-            "kafka_proxy_record_waits",
-            "How often a request or response waited for what filters of records need, by what answers it.",
-            labels=["tenant", "source"],
-        ),
-        "wait_ns": CounterMetricFamily(
-            "kafka_proxy_record_wait_seconds", "How long they waited in all.", labels=["tenant", "source"]
-        ),
+        number: CounterMetricFamily(one.name, one.help, labels=one.labels.names)
+        for number, one in _COUNTERS.items()
     }
-    failures = CounterMetricFamily(
-        "kafka_proxy_python_transform_failures",
-        "How often a PythonTransform failed, by the reason.",
-        labels=[*_OF_FILTERS, "reason"],
-    )
-    unread = CounterMetricFamily(
-        "kafka_proxy_schema_process_failures",
-        "How often large records could not be read, by the reason.",
-        labels=[*_OF_FILTERS, "reason"],
-    )
-    families |= _passed_families() | _quarantine_families() | _registry_families() | _reading_families()
-    families |= _python_transform_families()
+    failures = {
+        head: CounterMetricFamily(one.name, one.help, labels=(*one.labels.names, "reason"))
+        for head, one in _FAILURES.items()
+    }
     for (*labels, number), amount in counts:
-        if number.startswith(_FAILED):
-            failures.add_metric([*labels[:2], number.removeprefix(_FAILED)], amount)
+        head = next((one for one in failures if number.startswith(one)), None)
+        if head is not None:
+            known = labels[_FAILURES[head].labels.among]
+            failures[head].add_metric([*known, number.removeprefix(head)], amount)
             continue
-        if number.startswith(_UNREAD):
-            unread.add_metric([*labels[:2], number.removeprefix(_UNREAD)], amount)
-            continue
-        known = labels[:2] if number in _WITHOUT_WAY else labels
-        if number in _OF_REGISTRIES:
-            known = labels[1:2]
-        families[number].add_metric(known, amount / 1e9 if number in _NANOSECONDS else amount)
+        shown = amount / 1e9 if number.endswith("_ns") else amount
+        families[number].add_metric(labels[_COUNTERS[number].labels.among], shown)
         yield None
     yield from families.values()
-    yield failures
-    yield unread
-
-
-def _passed_families() -> dict[str, CounterMetricFamily]:
-    return {
-        "plaintext": CounterMetricFamily(
-            "kafka_proxy_transform_plaintext_batches",
-            "Batches of encrypted topics that were not encrypted, and passed to consumers as `accept_plaintext_before` "
-            "says.",
-            labels=_LABELS,
-        ),
-        "skipped": CounterMetricFamily(
-            "kafka_proxy_transform_skipped_batches",
-            "Batches whose records were left out because their key is missing, as `on_missing_key: skip` says.",
-            labels=_LABELS,
-        ),
-        "unenforced": CounterMetricFamily(
-            "kafka_proxy_transform_unenforced_batches",
-            "Batches with records that are not valid, which passed because of `enforce: false`.",
-            labels=_LABELS,
-        ),
-        "unchecked": CounterMetricFamily(
-            "kafka_proxy_transform_unchecked_batches",
-            "Batches that passed unchecked because a schema could not be had, as `fail: open` says.",
-            labels=_LABELS,
-        ),
-        "passed": CounterMetricFamily(
-            "kafka_proxy_transform_passed_batches",
-            "Batches that passed as they are because their transform failed, as `fail: open` says.",
-            labels=_LABELS,
-        ),
-    }
-
-
-def _quarantine_families() -> dict[str, CounterMetricFamily]:
-    return {
-        "quarantined": CounterMetricFamily(
-            "kafka_proxy_quarantined_records",
-            "Records that a filter refused and that were written to its topic of quarantine.",
-            labels=_OF_FILTERS,
-        ),
-        "unquarantined": CounterMetricFamily(
-            "kafka_proxy_quarantine_failures",
-            "Batches whose bad records could not be written to the topic of quarantine.",
-            labels=_OF_FILTERS,
-        ),
-    }
-
-
-def _registry_families() -> dict[str, CounterMetricFamily]:
-    of_registries = ["registry"]
-    return {
-        "look_ups": CounterMetricFamily(
-            "kafka_proxy_schema_look_ups", "Schemas that a registry was asked about.", labels=of_registries
-        ),
-        "look_up_errors": CounterMetricFamily(
-            "kafka_proxy_schema_look_up_errors", "How often it gave no answer.", labels=of_registries
-        ),
-        "look_up_ns": CounterMetricFamily(
-            "kafka_proxy_schema_look_up_seconds",
-            "How long it took, with requests that were sent again.",
-            labels=of_registries,
-        ),
-        "cache_hits": CounterMetricFamily(
-            "kafka_proxy_schema_cache_hits",
-            "Schemas of batches about which the answer was at hand.",
-            labels=of_registries,
-        ),
-        "cache_misses": CounterMetricFamily(
-            "kafka_proxy_schema_cache_misses",
-            "Schemas of batches that had to wait for the registry.",
-            labels=of_registries,
-        ),
-    }
-
-
-def _reading_families() -> dict[str, CounterMetricFamily]:
-    return {
-        "readings": CounterMetricFamily(
-            "kafka_proxy_schema_process_batches",
-            "Batches with records that a process of its own read under their schemas, because they take long.",
-            labels=_OF_FILTERS,
-        ),
-        "reading_ns": CounterMetricFamily(
-            "kafka_proxy_schema_process_seconds", "How long it took for them.", labels=_OF_FILTERS
-        ),
-        "reading_starts": CounterMetricFamily(
-            "kafka_proxy_schema_process_starts", "How often it was started.", labels=_OF_FILTERS
-        ),
-    }
-
-
-def _python_transform_families() -> dict[str, CounterMetricFamily]:
-    return {
-        "runs": CounterMetricFamily(
-            "kafka_proxy_python_transform_runs", "Batches given to a PythonTransform.", labels=_OF_FILTERS
-        ),
-        "run_ns": CounterMetricFamily(
-            "kafka_proxy_python_transform_seconds", "How long its process took for them.", labels=_OF_FILTERS
-        ),
-        "starts": CounterMetricFamily(
-            "kafka_proxy_python_transform_starts", "How often its process was started.", labels=_OF_FILTERS
-        ),
-        "reloads": CounterMetricFamily(
-            "kafka_proxy_python_transform_reloads",
-            "How often another process took over because the file had changed.",
-            labels=_OF_FILTERS,
-        ),
-    }
+    yield from failures.values()
