@@ -35,6 +35,10 @@ cdef enum:
     PIECE_ROUNDS = 65       # enough for a pause
     LONG = 1024             # bytes that count as one more round of a loop
     ANY = -1                # in place of a name's length: every name
+    # What follows in an array or object.
+    INVALID = 0
+    ELEMENT = 1
+    END = 2
 
 MAX_PATHS = PATHS
 MAX_NAMES = NAMES
@@ -232,49 +236,45 @@ cdef int read_value(Scan* s, JsonMasker m, Out out, uint64_t active, int level) 
         return put_instead(s, out, begin, <const uint8_t*>b"null", 4)
     return 1
 
-cdef int read_array(Scan* s, JsonMasker m, Out out, uint64_t active, int level, int masked) except -1:
-    """Pass an array; `masked` is the path that its elements are to be masked by, -1: none is."""
-    cdef int is_fine
-    cdef uint8_t after
+cdef int begin_elements(Scan* s, uint8_t closing) noexcept:
+    """Pass the beginning of an array or object; return what follows."""
     s.depth += 1
     if s.depth > DEPTH:
-        return 0
+        return INVALID
     s.p += 1
     skip_space(s)
-    if s.p < s.end and s.p[0] == c"]":
+    if s.p < s.end and s.p[0] == closing:
         s.p += 1
         s.depth -= 1
-        return 1
-    while True:
+        return END
+    return ELEMENT
+
+cdef int next_element(Scan* s, uint8_t closing) noexcept:
+    """Pass what stands behind an element; return what follows."""
+    cdef uint8_t after
+    skip_space(s)
+    if s.p >= s.end:
+        return INVALID
+    after = s.p[0]
+    s.p += 1
+    if after == closing:
+        s.depth -= 1
+        return END
+    return ELEMENT if after == c"," else INVALID
+
+cdef int read_array(Scan* s, JsonMasker m, Out out, uint64_t active, int level, int masked) except -1:
+    """Pass an array; `masked` is the path that its elements are to be masked by, -1: none is."""
+    cdef int is_fine, follows = begin_elements(s, c"]")
+    while follows == ELEMENT:
         is_fine = read_value(s, m, out, active, level) if masked < 0 else mask_value(s, m, out, masked, level)
-        if not is_fine:
-            return 0
-        skip_space(s)
-        if s.p >= s.end:
-            return 0
-        after = s.p[0]
-        s.p += 1
-        if after == c"]":
-            s.depth -= 1
-            return 1
-        if after != c",":
-            return 0
+        follows = next_element(s, c"]") if is_fine else INVALID
+    return follows == END
 
 cdef int read_object(Scan* s, JsonMasker m, Out out, uint64_t active, int level) except -1:
     cdef uint64_t found
-    cdef int is_fine, ending
-    cdef uint8_t after
+    cdef int is_fine, ending, follows = begin_elements(s, c"}")
     cdef const uint8_t* begin
-    s.depth += 1
-    if s.depth > DEPTH:
-        return 0
-    s.p += 1
-    skip_space(s)
-    if s.p < s.end and s.p[0] == c"}":
-        s.p += 1
-        s.depth -= 1
-        return 1
-    while True:
+    while follows == ELEMENT:
         skip_space(s)
         if s.p >= s.end or s.p[0] != c'"':
             return 0
@@ -289,18 +289,8 @@ cdef int read_object(Scan* s, JsonMasker m, Out out, uint64_t active, int level)
         s.p += 1
         ending = m.ending(found, level + 1)
         is_fine = read_value(s, m, out, found, level + 1) if ending < 0 else mask_value(s, m, out, ending, level + 1)
-        if not is_fine:
-            return 0
-        skip_space(s)
-        if s.p >= s.end:
-            return 0
-        after = s.p[0]
-        s.p += 1
-        if after == c"}":
-            s.depth -= 1
-            return 1
-        if after != c",":
-            return 0
+        follows = next_element(s, c"}") if is_fine else INVALID
+    return follows == END
 
 cdef int read_name(Scan* s, JsonMasker m, uint64_t active, int level, uint64_t* found) except -1:
     """Pass the name of a member, and leave in `found` which of the active paths go on there."""
