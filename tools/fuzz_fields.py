@@ -12,13 +12,10 @@ All memory is given back to its budget, and what is read ends where the value en
 is read beyond (`make fuzz-asan`). Exits 1 at the first failure and prints it.
 """
 
-import argparse
-import faulthandler
 import io
 import json
 import random
 import sys
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -46,6 +43,7 @@ from bifrost.transforms.masking.field_path import path_of
 from bifrost.transforms.masking.json_masker import JsonMasker
 from bifrost.transforms.masking.masked_values import FieldMasker, mask_values
 from frame_mutations import pick
+from fuzz_command import fuzz, repeatable, show_progress
 from fuzz_records import spoil
 
 BUDGET = 1 << 20
@@ -277,31 +275,17 @@ def run(values: int, seed: int, *, started: float | None = None) -> Counter[str]
         if number % RENEWAL == 0:
             is_avro = pick(fuzzer.rng, 4) > 0
             value = written(fuzzer.rng, some_node(fuzzer.rng), is_avro=is_avro)
-        try:
+        with repeatable("values", number, seed, value):
             outcomes[fuzzer.check(value, is_avro=is_avro)] += 1
-        except BaseException as error:
-            error.add_note(f"value {number}: {value.hex()}")
-            error.add_note(f"repeat with --seed {seed} --values {number + 1}")
-            raise
-        if started is not None and number % 100_000 == 99_999:
-            rate = number / (time.monotonic() - started)
-            print(f"{number + 1:,} values, {rate:,.0f}/s: {dict(outcomes)}", flush=True)
+        show_progress("values", number, started, outcomes)
     return outcomes
 
 
 def main() -> int:
     """Fuzz as the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description="Throw spoilt values at what seals, opens and masks their fields."
+    return fuzz(
+        run, "Throw spoilt values at what seals, opens and masks their fields.", "values", avro_masker
     )
-    parser.add_argument("--values", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    faulthandler.enable()
-    print(f"fuzzing {avro_masker.__file__}", flush=True)
-    outcomes = run(arguments.values, arguments.seed, started=time.monotonic())
-    print(f"nothing wrong in {arguments.values:,} values, seed {arguments.seed}: {dict(outcomes)}")
-    return 0
 
 
 if __name__ == "__main__":

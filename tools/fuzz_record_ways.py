@@ -18,11 +18,8 @@ Frames are bytes, memory that ends where the frame ends, or memory of a framer, 
 read beyond (`make fuzz-asan`). Exits 1 at the first failure and prints it.
 """
 
-import argparse
-import faulthandler
 import random
 import sys
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -58,6 +55,7 @@ from bifrost.wire.program import SLOT_PARTITION, SLOT_WAY, Passage
 from bifrost.wire.programs import compile_program
 from bifrost.wire.rewriting import Names
 from frame_mutations import pick
+from fuzz_command import fuzz, repeatable, show_progress
 from fuzz_records import HEADER, spoil
 from fuzz_sealed import DEK, WRAPPED, only_batch, plenty
 from fuzz_ways import or_malformed
@@ -287,34 +285,20 @@ def run(
         body = body_of(direction, [some_partition(rng, direction, dek) for _ in range(1 + pick(rng, 2))])
         if pick(rng, 10) == 0:
             body = spoil(rng, body)
-        try:
+        with repeatable("messages", number, seed, body):
             sent = passed(rng, ways, direction, body)
             if ways.process.memory.used:
                 raise Failure(f"{ways.process.memory.used} bytes are not given back")
             if sent is not None and _is_text(direction, body):
                 check(direction, body, sent)
-        except BaseException as error:
-            error.add_note(f"message {number}, {direction.value}: {body.hex()}")
-            error.add_note(f"repeat with --seed {seed} --messages {number + 1}")
-            raise
         outcomes[f"{direction.value}, {'did not pass' if sent is None else 'passed'}"] += 1
-        if started is not None and number % 100_000 == 99_999:
-            rate = number / (time.monotonic() - started)
-            print(f"{number + 1:,} messages, {rate:,.0f}/s: {dict(outcomes)}", flush=True)
+        show_progress("messages", number, started, outcomes)
     return outcomes
 
 
 def main() -> int:
     """Fuzz as the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(description="Throw spoilt records at the compiled ways of records.")
-    parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    faulthandler.enable()
-    print(f"fuzzing {topic_way.__file__}", flush=True)
-    outcomes = run(arguments.messages, arguments.seed, started=time.monotonic())
-    print(f"nothing wrong in {arguments.messages:,} messages, seed {arguments.seed}: {dict(outcomes)}")
-    return 0
+    return fuzz(run, "Throw spoilt records at the compiled ways of records.", "messages", topic_way)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,8 @@ The memory it reads ends where the batch ends, so AddressSanitizer sees a byte t
 Exits 1 at the first failure and prints it.
 """
 
-import argparse
-import faulthandler
 import random
 import sys
-import time
 from array import array
 from collections import Counter
 
@@ -32,6 +29,7 @@ from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
 from frame_mutations import MUTATIONS, pick
+from fuzz_command import fuzz, repeatable, show_progress
 from record_model import Malformed, PlainReader
 
 BUDGET = 1 << 20
@@ -208,32 +206,18 @@ def run(batches: int, seed: int, *, started: float | None = None) -> Counter[str
             data = build_batch(header_of(codec, len(columns)), columns, MemoryBudget("batch", 1 << 30))
             plain = build_batch(header_of(0, len(columns)), columns, MemoryBudget("batch", 1 << 30))[HEADER:]
         spoilt = spoilt_batch(rng, data, plain, codec)
-        try:
+        with repeatable("batches", number, seed, spoilt):
             outcomes[check_batches(spoilt)] += 1
             check_refusals(spoil(rng, plain), len(columns))
             if number % 4 == 0:
                 outcomes[check_written(rng, codec, columns)] += 1
-        except BaseException as error:
-            error.add_note(f"batch {number}: {spoilt.hex()}")
-            error.add_note(f"repeat with --seed {seed} --batches {number + 1}")
-            raise
-        if started is not None and number % 100_000 == 99_999:
-            rate = number / (time.monotonic() - started)
-            print(f"{number + 1:,} batches, {rate:,.0f}/s: {dict(outcomes)}", flush=True)
+        show_progress("batches", number, started, outcomes)
     return outcomes
 
 
 def main() -> int:
     """Fuzz as the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(description="Throw spoilt record batches at the codec.")
-    parser.add_argument("--batches", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    faulthandler.enable()
-    print(f"fuzzing {section_reader.__file__}", flush=True)
-    outcomes = run(arguments.batches, arguments.seed, started=time.monotonic())
-    print(f"nothing wrong in {arguments.batches:,} batches, seed {arguments.seed}: {dict(outcomes)}")
-    return 0
+    return fuzz(run, "Throw spoilt record batches at the codec.", "batches", section_reader)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,8 @@ its budget, and what is read ends where the batch ends, so AddressSanitizer sees
 fuzz-asan`). Exits 1 at the first failure and prints it.
 """
 
-import argparse
-import faulthandler
 import random
 import sys
-import time
 from array import array
 from collections import Counter
 from itertools import count
@@ -40,6 +37,7 @@ from bifrost.records.codec.columns import BytesColumn, Columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
 from frame_mutations import pick
+from fuzz_command import fuzz, repeatable, show_progress
 from fuzz_records import CODECS, HEADER, header_of, some_records, spoil, spoilt_column, with_section
 
 BUDGET = 1 << 20
@@ -225,32 +223,18 @@ def run(batches: int, seed: int, *, started: float | None = None) -> Counter[str
             if pick(rng, 2):
                 sealed = packed_again(rng, sealed)
         spoilt = spoilt_batch(rng, sealed)
-        try:
+        with repeatable("batches", number, seed, spoilt):
             outcomes[check_opened(spoilt, original)] += 1
             if number % 4 == 0:
                 outcomes[check_sealed(rng, original, dek)] += 1
                 outcomes[check_records(rng, original, dek)] += 1
-        except BaseException as error:
-            error.add_note(f"batch {number}: {spoilt.hex()}")
-            error.add_note(f"repeat with --seed {seed} --batches {number + 1}")
-            raise
-        if started is not None and number % 100_000 == 99_999:
-            rate = number / (time.monotonic() - started)
-            print(f"{number + 1:,} batches, {rate:,.0f}/s: {dict(outcomes)}", flush=True)
+        show_progress("batches", number, started, outcomes)
     return outcomes
 
 
 def main() -> int:
     """Fuzz as the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(description="Throw spoilt sealed batches at what opens them.")
-    parser.add_argument("--batches", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    faulthandler.enable()
-    print(f"fuzzing {sealed_batch.__file__}", flush=True)
-    outcomes = run(arguments.batches, arguments.seed, started=time.monotonic())
-    print(f"nothing wrong in {arguments.batches:,} batches, seed {arguments.seed}: {dict(outcomes)}")
-    return 0
+    return fuzz(run, "Throw spoilt sealed batches at what opens them.", "batches", sealed_batch)
 
 
 if __name__ == "__main__":
