@@ -10,21 +10,19 @@ from typing import Any
 
 import fastavro
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.records.codec.client_batch import read_columns, split_batches
+from support.clients.confluent_producing import produce_values
 from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
-from support.clients.raw_client import RawClient
-from support.clients.raw_operations import FETCH_BY_NAME, fetch_request
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
-from support.records.record_columns import plenty
 from support.records.schema_answers import of_schema
+from support.records.stored_records import stored_records
 from support.registry_server import RegistryServer
 
 WAIT_S = 60.0
@@ -95,21 +93,8 @@ def gateway(
         yield process
 
 
-def send(endpoint: Endpoint, topic: str, *values: bytes | None, **options: Any) -> list[KafkaError | None]:
-    producer = Producer(endpoint.for_confluent | {"linger.ms": 20} | options)
-    told: list[KafkaError | None] = []
-    for value in values:
-        producer.produce(topic, value, b"key", callback=lambda error, _: told.append(error))
-    producer.flush(WAIT_S)
-    return told
-
-
-def stored(broker: Endpoint) -> list[bytes | None]:
-    with RawClient(broker) as direct:
-        response = direct.request(fetch_request(physical_name("globex", SEALED)), FETCH_BY_NAME)
-    (partition,) = response.responses[0].partitions
-    batches = split_batches(memoryview(bytes(partition.records)), is_whole=False)
-    return [one.value for batch in batches for one in read_columns(batch, plenty()).records()]
+def stored_values(broker: Endpoint) -> list[bytes | None]:
+    return [one.value for one in stored_records(broker, physical_name("globex", SEALED))]
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -123,10 +108,10 @@ def test_tagged_fields_of_avro_and_json_are_sealed_and_come_back(
     values.append(of_schema(user, b'{"email": "TOP-SECRET@b.c", "n": 1.50}'))
 
     options = {"compression.type": codec, "enable.idempotence": True}
-    assert send(endpoint, SEALED, *values, None, **options) == [None] * 52
+    assert produce_values(endpoint, SEALED, *values, None, **options) == [None] * 52
 
     assert [one.value() for one in read(endpoint, SEALED, 52)] == [*values, None]
-    *seen, text, tombstone = stored(broker)
+    *seen, text, tombstone = stored_values(broker)
     assert tombstone is None
     assert text is not None
     for number, one in enumerate(seen):
@@ -154,8 +139,10 @@ def test_what_cannot_be_sealed_is_refused_with_the_reason(
         b"TOP-SECRET, no ID",
         of_schema(registry.add(f"{SEALED}-value", ORDER), b"TOP-SECRET"),
     ):
-        assert [one and one.code() for one in send(endpoint, SEALED, value)] == [KafkaError.INVALID_RECORD]
-    assert stored(broker) == []
+        assert [one and one.code() for one in produce_values(endpoint, SEALED, value)] == [
+            KafkaError.INVALID_RECORD
+        ]
+    assert stored_values(broker) == []
 
 
 def test_fields_of_avro_are_masked_for_consumers(
@@ -166,7 +153,7 @@ def test_fields_of_avro_are_masked_for_consumers(
     order = registry.add(f"{MASKED}-value", ORDER)
     values = [of_schema(order, avro(ORDER, VALUE)), b"no ID", None]
 
-    assert send(endpoint, MASKED, *values) == [None] * 3
+    assert produce_values(endpoint, MASKED, *values) == [None] * 3
 
     first, unreadable, tombstone = (one.value() for one in read(endpoint, MASKED, 3))
     assert first is not None

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.wire.error_codes import ErrorCode
+from support.clients.confluent_producing import produce_values
 from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -27,7 +27,8 @@ from support.encryption.key_files import encryption, rotate, write_key_file
 from support.gateways.gateway_fixtures import FreshTopic
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
-from support.records.record_columns import batch_of, plenty
+from support.records.record_columns import batch_of
+from support.records.stored_records import stored_records
 
 WAIT_S = 60.0
 FIELDS = "env-fields"
@@ -60,22 +61,8 @@ def endpoint(encrypting: GatewayProcess, fresh_topic: FreshTopic) -> Endpoint:
     return encrypting.endpoint("globex")
 
 
-def send(endpoint: Endpoint, *values: bytes | None, **options: Any) -> list[KafkaError | None]:
-    producer = Producer(endpoint.for_confluent | {"linger.ms": 20} | options)
-    told: list[KafkaError | None] = []
-    for value in values:
-        producer.produce(FIELDS, value, b"key", callback=lambda error, _: told.append(error))
-    producer.flush(WAIT_S)
-    return told
-
-
-def stored(broker: Endpoint) -> list[bytes | None]:
-    with RawClient(broker) as direct:
-        response = direct.request(fetch_request(physical_name("globex", FIELDS)), FETCH_BY_NAME)
-    (partition,) = response.responses[0].partitions
-    assert partition.error_code == ErrorCode.NONE
-    batches = split_batches(memoryview(bytes(partition.records)), is_whole=False)
-    return [one.value for batch in batches for one in read_columns(batch, plenty()).records()]
+def stored_values(broker: Endpoint) -> list[bytes | None]:
+    return [one.value for one in stored_records(broker, physical_name("globex", FIELDS))]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -85,10 +72,10 @@ def test_clients_read_what_they_sent_and_the_broker_has_json_without_it(
     values = [VALUE % number for number in range(100)]
     options = {"compression.type": codec, "enable.idempotence": True}
 
-    assert send(endpoint, *values, None, **options) == [None] * 101
+    assert produce_values(endpoint, FIELDS, *values, None, **options) == [None] * 101
 
     assert [one.value() for one in read(endpoint, FIELDS, 101)] == [*values, None]
-    *seen, tombstone = stored(broker)
+    *seen, tombstone = stored_values(broker)
     assert tombstone is None
     for number, one in enumerate(seen):
         assert one is not None
@@ -99,17 +86,17 @@ def test_clients_read_what_they_sent_and_the_broker_has_json_without_it(
 
 
 def test_a_value_without_its_fields_in_json_is_refused(endpoint: Endpoint, broker: Endpoint) -> None:
-    told = send(endpoint, b"TOP-SECRET, no JSON")
+    told = produce_values(endpoint, FIELDS, b"TOP-SECRET, no JSON")
 
     assert [one and one.code() for one in told] == [KafkaError.INVALID_RECORD]
-    assert stored(broker) == []
+    assert stored_values(broker) == []
 
 
 def test_plaintext_and_fields_from_elsewhere_are_an_error_and_no_data(
     encrypting: GatewayProcess, endpoint: Endpoint, broker: Endpoint
 ) -> None:
-    assert send(endpoint, VALUE % 1) == [None]
-    [sealed] = stored(broker)
+    assert produce_values(endpoint, FIELDS, VALUE % 1) == [None]
+    [sealed] = stored_values(broker)
     moved = batch_of([ColumnRecord(0, 0, b"another key", sealed)])
 
     for data in (batch_of([ColumnRecord(0, 0, b"key", VALUE % 2)]), moved):
@@ -125,9 +112,9 @@ def test_plaintext_and_fields_from_elsewhere_are_an_error_and_no_data(
 def test_a_rotated_kek_opens_what_both_versions_sealed(
     endpoint: Endpoint, encrypting: GatewayProcess, key_file: Path
 ) -> None:
-    assert send(endpoint, VALUE % 1) == [None]
+    assert produce_values(endpoint, FIELDS, VALUE % 1) == [None]
     rotate(key_file, "payments", 2)
 
-    assert send(endpoint, VALUE % 2) == [None]
+    assert produce_values(endpoint, FIELDS, VALUE % 2) == [None]
 
     assert [one.value() for one in read(endpoint, FIELDS, 2)] == [VALUE % 1, VALUE % 2]

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.wire.error_codes import ErrorCode
+from support.clients.confluent_producing import produce_pairs
 from support.clients.confluent_reading import read
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -25,7 +25,7 @@ from support.clients.raw_operations import FETCH_BY_NAME, create_topic, fetch_re
 from support.encryption.key_files import encryption, rotate, write_key_file
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
-from support.records.record_columns import plenty
+from support.records.stored_records import stored_records
 
 CLEANED_AT_ONCE = {
     "cleanup.policy": "compact",
@@ -72,25 +72,8 @@ def sealing(
 
 
 def send(gateway: GatewayProcess, topic: str, *pairs: tuple[bytes, bytes | None]) -> list[KafkaError]:
-    producer = Producer(
-        gateway.endpoint("globex").for_confluent | {"linger.ms": 20, "enable.idempotence": True}
-    )
-    told: list[KafkaError | None] = []
-    for key, value in pairs:
-        producer.produce(topic, value, key, callback=lambda error, _: told.append(error))
-    producer.flush(WAIT_S)
-    assert len(told) == len(pairs)
+    told = produce_pairs(gateway.endpoint("globex"), topic, pairs, **{"enable.idempotence": True})
     return [one for one in told if one is not None]
-
-
-def stored(broker: Endpoint, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values as the broker has them."""
-    with RawClient(broker) as direct:
-        response = direct.request(fetch_request(physical_name("globex", topic)), FETCH_BY_NAME)
-    (partition,) = response.responses[0].partitions
-    assert partition.error_code == ErrorCode.NONE
-    batches = split_batches(memoryview(bytes(partition.records)), is_whole=False)
-    return [(one.key, one.value) for batch in batches for one in read_columns(batch, plenty()).records()]
 
 
 def test_the_latest_value_of_each_sealed_key_is_left_over_two_versions_of_the_kek(
@@ -114,7 +97,7 @@ def test_the_latest_value_of_each_sealed_key_is_left_over_two_versions_of_the_ke
             # The active segment is never cleaned: something must be written behind what is.
             time.sleep(0.5)
             assert send(later, KEYED, (b"tick", b"")) == []
-            kept = stored(broker, KEYED)
+            kept = [(one.key, one.value) for one in stored_records(broker, physical_name("globex", KEYED))]
             if len({key for key, _ in kept}) == 4 and len(kept) <= 6:
                 break
             assert time.monotonic() < deadline, kept
