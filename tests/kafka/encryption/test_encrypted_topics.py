@@ -33,6 +33,7 @@ from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic, StartGateway, UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients
+from support.java.java_transactions import COMMITTED, read_committed, send_three_transactions
 from support.pages.console import SHARE_CONSUMER
 from support.physical_names import physical_name
 from support.records.record_columns import batch_of, plenty
@@ -251,19 +252,9 @@ def test_plaintext_is_an_error_or_passes_with_a_mark_where_it_is_old(
 def test_java_transactions_come_back_without_those_that_were_aborted(
     java: JavaClients, endpoint: Endpoint, broker: Endpoint, unique: UniqueName
 ) -> None:
-    producer = java.producer(endpoint, transactional_id=unique("env"), compression_type="zstd")
-    java("transaction", producer, "init")
-    for end in ("commit", "abort", "commit"):
-        java("transaction", producer, "begin")
-        java("send", producer, SEALED, [f"{end} {number}" for number in range(20)])
-        java("transaction", producer, end)
-    java("close", producer)
-    consumer = java.consumer(endpoint, isolation_level="read_committed")
-    java("assign", consumer, SEALED, 0)
+    send_three_transactions(java, endpoint, SEALED, transactional_id=unique("env"), compression_type="zstd")
 
-    values = [value for *_, value in java.poll_until(consumer, 40)]
-
-    assert values == [f"commit {number}" for number in range(20)] * 2
+    assert read_committed(java, endpoint, SEALED) == COMMITTED
     assert b"commit" not in stored(broker, SEALED)
 
 

@@ -26,6 +26,7 @@ from support.gateways import admin_port
 from support.gateways.gateway_fixtures import FreshTopic, UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients, JavaError
+from support.java.java_transactions import COMMITTED, read_committed, send_three_transactions
 from support.pages.console import SHARE_CONSUMER
 from support.physical_names import physical_name
 
@@ -243,19 +244,9 @@ def test_topics_that_no_rule_matches_keep_their_bytes(
 def test_java_transactions_pass_the_filters(
     java: JavaClients, endpoint: Endpoint, broker: Endpoint, unique: UniqueName
 ) -> None:
-    producer = java.producer(endpoint, transactional_id=unique("chain"), compression_type="lz4")
-    java("transaction", producer, "init")
-    for end in ("commit", "abort", "commit"):
-        java("transaction", producer, "begin")
-        java("send", producer, OPEN, [f"{end} {number}" for number in range(20)])
-        java("transaction", producer, end)
-    java("close", producer)
-    consumer = java.consumer(endpoint, isolation_level="read_committed")
-    java("assign", consumer, OPEN, 0)
+    send_three_transactions(java, endpoint, OPEN, transactional_id=unique("chain"), compression_type="lz4")
 
-    values = [value for *_, value in java.poll_until(consumer, 40)]
-
-    assert values == [f"commit {number}" for number in range(20)] * 2
+    assert read_committed(java, endpoint, OPEN) == COMMITTED
     stored = read(broker, physical_name("globex", OPEN), 60, **{"isolation.level": "read_uncommitted"})
     assert {str(one.headers()) for one in stored} == {str([("region", b"eu")])}
     assert end_offset(broker, OPEN) == 63
