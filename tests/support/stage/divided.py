@@ -1,5 +1,6 @@
 """Virtual partitions for a tenant of a Stage."""
 
+from collections import Counter
 from dataclasses import replace
 
 from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
@@ -16,6 +17,14 @@ def divided(stage: Stage, *topics: str, partitions: PartitionMap = FIVE_ON_TWO, 
     clusters = stage.shared.virtual_clusters
     roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
     found = {name: one for name, one in roots.items() if one is not None}
-    rules = TenantVirtualTopics([PartitionRule(topics, partitions)])
+    rules = TenantVirtualTopics([PartitionRule(topics, partitions)], tenant)
     found[tenant] = replace(found[tenant], virtual_partitions=rules)
     stage.shared.virtual_clusters = VirtualClusters(found, stage._new, clusters.models)
+
+
+def hits_of(stage: Stage, tenant: str = "acme") -> Counter[tuple[str, str]]:
+    """Return what limits of virtual partitions have refused, by the name of the limit and tenant."""
+    cluster = stage.shared.virtual_clusters.of_tenant(tenant)
+    assert cluster is not None
+    assert cluster.virtual_partitions is not None
+    return cluster.virtual_partitions.hits

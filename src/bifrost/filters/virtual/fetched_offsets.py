@@ -12,7 +12,7 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import MAX_OFFSET_GROUPS, owner_of
+from bifrost.filters.virtual.offset_owners import LIMIT, MAX_OFFSET_GROUPS, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -65,6 +65,7 @@ class FetchedOffsetsFilter:
     def on_request(self, exchange: Exchange, request: OffsetFetchRequest) -> RequestStep:
         """Ask for the offset groups as well."""
         if len(request.groups) * (virtual_topics(exchange).rules.groups - 1) > MAX_OFFSET_GROUPS:
+            virtual_topics(exchange).hit(LIMIT)
             code = ErrorCode.INVALID_REQUEST
             refusal = error_response(request, exchange.api_version, code, each=in_steps)
             assert refusal is not None, "an answer has a place for the error of each group"

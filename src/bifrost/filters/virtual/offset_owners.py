@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MAX_OFFSET_GROUPS = 10_000
 """Most offset groups that a request for consumer groups brings with it, as many as a DeleteGroups may name; a request
 that would need more is refused. Each costs the coordinator what a consumer group does."""
+LIMIT = "virtual_offset_groups"
+"""What the metrics call `MAX_OFFSET_GROUPS`."""
 
 _HEARTBEAT_VERSION, _DESCRIBE_VERSION = 3, 4
 """With static members (KIP-345), which brokers have from 2.3 on; before the versions with tagged fields."""

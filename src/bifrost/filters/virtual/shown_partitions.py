@@ -29,6 +29,8 @@ than any topic with virtual partitions has: so a page always has all of one."""
 MAX_SHOWN = 100_000
 """Most virtual partitions of one answer, some 20 MiB: `max_partitions` bounds what brokers have, and up to 128 virtual
 ones share one of these. Topics beyond are answered INVALID_PARTITIONS."""
+LIMIT = "virtual_partitions_shown"
+"""What the metrics call `MAX_SHOWN`."""
 
 
 class MetadataPartitionsFilter:
@@ -84,6 +86,8 @@ def _show(exchange: Exchange, topics: list[Any]) -> None:
         if partitions is None:
             continue
         has_room = partitions.virtual <= room
+        if not has_room and not topic.error_code:
+            virtual.hit(LIMIT)
         shown = _virtual(topic, partitions) if has_room and not topic.error_code else None
         if shown is None and not topic.error_code:
             topic.error_code = int(ErrorCode.INVALID_PARTITIONS)

@@ -47,7 +47,11 @@ class TenantVirtualTopics:
     """Those of one tenant."""
 
     def __init__(
-        self, rules: Iterable[PartitionRule], tenant: str = "", counts: Counter[tuple[str, str]] | None = None
+        self,
+        rules: Iterable[PartitionRule],
+        tenant: str = "",
+        counts: Counter[tuple[str, str]] | None = None,
+        hits: Counter[tuple[str, str]] | None = None,
     ) -> None:
         """Take the rules of the configuration; there is at least one.
 
@@ -55,9 +59,11 @@ class TenantVirtualTopics:
             rules: in the order of the file.
             tenant: whose they are.
             counts: counts what they cost, by tenant and number; None: a counter of its own.
+            hits: counts what a limit refuses, by the name of the limit and tenant; None likewise.
         """
         self.rules, self.tenant = PartitionRules(rules), tenant
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
+        self.hits: Counter[tuple[str, str]] = Counter() if hits is None else hits
         self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
             WeakValueDictionary()
         )
@@ -105,6 +111,10 @@ class VirtualTopics:
         """Count one of `NUMBERS`."""
         if amount:
             self._tenant.counts[self._tenant.tenant, number] += amount
+
+    def hit(self, limit: str) -> None:
+        """Count that a limit has refused something."""
+        self._tenant.hits[limit, self._tenant.tenant] += 1
 
     # -- for the engine
 

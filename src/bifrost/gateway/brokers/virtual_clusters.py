@@ -138,7 +138,7 @@ class _Maker:
         made = self._partitions.get(tenant.name)
         if made is None:
             topics = load_virtual_partitions().TenantVirtualTopics
-            made = topics(_partition_rules(tenant), tenant.name, self._models.partition_counts)
+            made = topics(_partition_rules(tenant), tenant.name, self._models.partition_counts, self._hits)
             self._partitions[tenant.name] = made
         return made
 

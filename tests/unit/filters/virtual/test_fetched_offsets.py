@@ -7,7 +7,7 @@ from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from support.physical_names import physical_name
 from support.stage import messages
-from support.stage.divided import divided
+from support.stage.divided import divided, hits_of
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
@@ -155,8 +155,10 @@ def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pyt
     one = stage.play() >> client_sends(asked(app={"orders": [0]}), 8)
 
     assert one << to_broker(asked(**{APP: {ORDERS: [0]}}))
+    assert not hits_of(stage)
     assert (
         stage.play()
         >> client_sends(asked(app={"orders": [0]}, other=None), 8)
         << to_client(told(app=42, other=42))
     )
+    assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}

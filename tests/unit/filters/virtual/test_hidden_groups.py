@@ -7,7 +7,7 @@ from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from support.physical_names import physical_name
 from support.stage import messages
-from support.stage.divided import divided
+from support.stage.divided import divided, hits_of
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
@@ -84,3 +84,4 @@ def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pyt
         >> broker_answers(deleted())
         << to_client(deleted(app=42, other=42))
     )
+    assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}

@@ -6,7 +6,7 @@ from bifrost.filters.virtual import shown_partitions
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
-from support.stage.divided import divided
+from support.stage.divided import divided, hits_of
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
@@ -141,6 +141,8 @@ def test_an_answer_shows_no_more_partitions_than_it_has_room_for(
         >> broker_answers(shown((ORDERS, five[:2]), (BILLING, five[:2])))
         << to_client(expected)
     )
+    hits = hits_of(stage)
+    assert hits == {("virtual_partitions_shown", "acme"): 1}
     monkeypatch.setattr(shown_partitions, "MAX_SHOWN", 10)
     assert (
         book
@@ -149,3 +151,4 @@ def test_an_answer_shows_no_more_partitions_than_it_has_room_for(
         >> broker_answers(shown((ORDERS, five[:2]), (BILLING, five[:2])))
         << to_client(shown(("orders", five), ("billing", five)))
     )
+    assert hits.total() == 1
