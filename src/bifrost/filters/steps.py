@@ -145,6 +145,8 @@ class StoredAt(NamedTuple):
     partition: int
     offset: int
     """Of a record in it."""
+    max_bytes: int = 1
+    """Batches behind it are read as well, as far as all have no more than this."""
 
 
 class StoredBatch(NamedTuple):

@@ -1,7 +1,7 @@
-"""Reads single batches from the broker that has them, for filters that must look into what is stored.
+"""Reads batches from the broker that has them, for filters that must look into what is stored.
 
-A Fetch with room for one byte gets the batch that has the offset, whole, and no more (KIP-74). Each request asks for
-one batch, so what is read is bounded by the largest batch of a topic and by `ENOUGH_BYTES`.
+A Fetch with room for one byte gets the batch that has the offset, whole, and no more (KIP-74); with more room, those
+behind it as well. So what is read is bounded by that room, by the largest batch of a topic, and by `ENOUGH_BYTES`.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ async def _read(client: BrokerClient, version: int, at: StoredAt) -> StoredBatch
         fetch_offset=at.offset,
         last_fetched_epoch=-1,
         log_start_offset=-1,
-        partition_max_bytes=1,
+        partition_max_bytes=at.max_bytes,
     )
     request = FetchRequest(
         replica_id=-1,
         max_wait_ms=0,
         min_bytes=0,
-        max_bytes=1,
+        max_bytes=at.max_bytes,
         isolation_level=0,
         session_id=0,
         session_epoch=-1,

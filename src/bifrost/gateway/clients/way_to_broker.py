@@ -129,20 +129,24 @@ class WayToBroker:
                 await self._gateway.connects.turn()
                 limits = self._gateway.limits
                 wait_ms = max(limits.max_record_wait_ms - need.waited_ns // 1_000_000, 0)
-                broker = await self._leader(need) if self._is_single else self._broker
+                broker, here = self._broker, need
+                if self._is_single:
+                    broker, here = await self._of_one_leader(need)
                 client = self.cluster.client_of(broker, self._login)
-                return await read_batches(client, broker, need, wait_ms)
+                return replace(await read_batches(client, broker, here, wait_ms), wanted=need.wanted)
             case AclsAtBroker():
                 return await self._ask_about_acls(need)
             case _:
                 assert_never(need)
         return need
 
-    async def _leader(self, need: StoredBatches) -> Broker:
-        """Return the broker that leads the first partition that is wanted: the others are asked for again."""
-        topic, partition, _ = need.wanted[0]
-        node_id = await self.cluster.routes.leader_of(topic, partition)
-        return self.cluster.broker(node_id) or self._broker
+    async def _of_one_leader(self, need: StoredBatches) -> tuple[Broker, StoredBatches]:
+        """Return a broker, and those of the batches whose partitions it leads: the others are asked for again."""
+        node_id = await self.cluster.routes.leader_of(need.wanted[0].topic, need.wanted[0].partition)
+        here = [
+            at for at in need.wanted if await self.cluster.routes.leader_of(at.topic, at.partition) == node_id
+        ]
+        return self.cluster.broker(node_id) or self._broker, replace(need, wanted=tuple(here))
 
     async def _ask_about_acls(self, need: AclsAtBroker) -> AclsAtBroker:
         """Ask the client's broker, which decides by the rights of the client's account.

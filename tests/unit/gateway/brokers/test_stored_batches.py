@@ -26,12 +26,14 @@ class Client:
     def __init__(self, answers: dict[int, Any]) -> None:
         self.answers = answers
         self.asked: list[tuple[int, int, int, int]] = []
+        self.sizes: list[int] = []
         self.closed = 0
 
     async def request(self, message: Any, version: int) -> Any:
         (topic,) = message.topics
         (partition,) = topic.partitions
-        assert (topic.topic, message.max_bytes, partition.partition_max_bytes) == ("physical", 1, 1)
+        assert (topic.topic, message.max_bytes) == ("physical", partition.partition_max_bytes)
+        self.sizes.append(message.max_bytes)
         self.asked.append((version, partition.partition, partition.fetch_offset, message.isolation_level))
         answer = self.answers[partition.partition]
         if isinstance(answer, Exception):
@@ -47,9 +49,9 @@ class Client:
         self.closed += 1
 
 
-def read(client: Client, wait_ms: int = 1_000) -> StoredBatches:
+def read(client: Client, wait_ms: int = 1_000, wanted: tuple[StoredAt, ...] = WANTED) -> StoredBatches:
     broker = Broker(1, "kafka-1.internal", 9092, Stage().versions)
-    need = StoredBatches(WANTED, waited_ns=5)
+    need = StoredBatches(wanted, waited_ns=5)
 
     async def scenario() -> StoredBatches:
         return await read_batches(client, broker, need, wait_ms)  # type: ignore[arg-type]
@@ -72,6 +74,16 @@ def test_each_batch_is_read_by_a_request_of_its_own() -> None:
         WANTED[1]: StoredBatch(0, b"one"),
         WANTED[2]: StoredBatch(int(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
     }
+
+
+def test_batches_behind_one_are_read_as_far_as_there_is_room() -> None:
+    client, wanted = Client({0: b"zero", 1: b"one"}), (WANTED[0], WANTED[1]._replace(max_bytes=4096))
+
+    assert read(client, wanted=wanted).found == {
+        wanted[0]: StoredBatch(0, b"zero"),
+        wanted[1]: StoredBatch(0, b"one"),
+    }
+    assert client.sizes == [1, 4096]
 
 
 def test_what_is_large_is_given_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

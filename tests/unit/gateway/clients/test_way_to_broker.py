@@ -12,6 +12,7 @@ from bifrost.filters.steps import (
     RecordNeeds,
     StateChange,
     StoredAt,
+    StoredBatch,
     StoredBatches,
     TopicCount,
     TopicIds,
@@ -193,13 +194,50 @@ def test_batches_are_read_from_the_clients_broker_with_its_account_in_the_time_t
         scene = Scene()
         scene.gateway.cluster.client_of = lambda broker, login: (broker.host, login)  # type: ignore[attr-defined]
         monkeypatch.setattr(way_to_broker, "read_batches", read_batches)
-        assert await scene.way.fetch(need) is need
+        assert await scene.way.fetch(need) == need
 
     asyncio.run(play())
 
     [(client, broker, asked, wait_ms)] = read
     assert client == ("kafka-2.internal", None)
     assert (broker.node_id, asked, wait_ms) == (2, need, 1_000)
+
+
+def test_at_a_single_address_batches_are_read_of_one_leader_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The session asks again for the others."""
+    wanted = tuple(StoredAt(b"physical", one, 40) for one in range(4))
+    need, read = StoredBatches(wanted), list[Any]()
+
+    async def read_batches(*asked: Any) -> StoredBatches:
+        read.append(asked)
+        return replace(asked[2], found=dict.fromkeys(asked[2].wanted, StoredBatch(0, b"records")))
+
+    async def leader_of(_: bytes, partition: int) -> int:
+        return (1, 2, -1, 1)[partition]
+
+    async def play() -> StoredBatches:
+        scene = Scene()
+        way = WayToBroker(
+            scene.gateway,  # type: ignore[arg-type]
+            {UPSTREAM: scene.chosen},
+            scene.session,
+            is_single=True,
+        )
+        cluster: Any = scene.gateway.cluster
+        cluster.client_of = lambda broker, login: broker.node_id
+        cluster.routes = SimpleNamespace(leader_of=leader_of)
+        monkeypatch.setattr(way_to_broker, "read_batches", read_batches)
+        met = await way.fetch(need)
+        assert isinstance(met, StoredBatches)
+        return met
+
+    met = asyncio.run(play())
+
+    assert (met == need, set(met.found)) == (True, {wanted[0], wanted[3]})
+    [(client, broker, asked, _)] = read
+    assert (client, broker.node_id, asked.wanted) == (1, 1, (wanted[0], wanted[3]))
 
 
 def test_stored_batches_are_asked_for_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
