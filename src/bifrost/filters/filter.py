@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bifrost.state.state_table import StateTable
     from bifrost.tenancy.users.stored_users import StoredUsers
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
+    from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 Response = TypeVar("Response", bound=Message, contravariant=True)
@@ -53,6 +54,8 @@ class Scope:
     """The topics that have virtual partitions; None: the tenant has none."""
     producer: "OwnProducer | None" = None
     """The producer in whose name batches of the connection are written to such topics that have none."""
+    scanned: "ScannedOffsets | None" = None
+    """What the connection has fetched of such topics that was not the consumer's own."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""

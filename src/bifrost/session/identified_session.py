@@ -243,6 +243,7 @@ class IdentifiedSession(Forwarding):
             records=records,
             virtual=virtual,
             producer=None if rules is None else rules.new_producer(),
+            scanned=None if rules is None else rules.new_scanned(),
         )
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)

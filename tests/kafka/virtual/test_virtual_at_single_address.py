@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
-from support.virtual_topics import EACH, RULES, SIZES, WAIT_S, expected, produce, read, size_of
+from support.virtual_topics import EACH, RULES, SIZES, WAIT_S, expected, produce, read, size_of, values_of
 
 
 def with_virtual_partitions(config: dict[str, Any]) -> None:
@@ -43,3 +45,31 @@ def test_each_acknowledged_record_is_read_once_and_in_order(
     produce(endpoint, topic, "b", **{"enable.idempotence": is_idempotent})
     assert read(endpoint, topic, group, EACH * size_of(topic)) == expected(topic, "b")
     assert read(endpoint, topic, group, 0) == {}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_each_partition_ends_with_its_own_records(endpoint: Endpoint, unique: UniqueName, kind: str) -> None:
+    """One request names partitions of all brokers; the gateway reads at each of them."""
+    topic = unique(kind)
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, SIZES[kind], 3)])[topic].result(WAIT_S)
+    produce(endpoint, topic)
+    places = [TopicPartition(topic, one) for one in range(size_of(topic))]
+    ends = {one.partition: found for one, found in told(admin, places).items()}
+
+    own = {"group.id": unique("group"), "enable.auto.commit": False}
+    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
+        for one in places:
+            consumer.assign([TopicPartition(topic, one.partition, ends[one.partition] - 1)])
+            message = consumer.poll(WAIT_S)
+            assert message is not None
+            assert (message.offset(), message.value()) == (
+                ends[one.partition] - 1,
+                values_of(one.partition)[-1].encode(),
+            )
+
+
+def told(admin: AdminClient, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the ends that the gateway says."""
+    asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.latest()))
+    return {place: answer.result(WAIT_S).offset for place, answer in asked.items()}

@@ -1,7 +1,13 @@
 """Fetch of virtual partitions: one fetch of a physical partition serves all virtual ones that the client asks for.
 
 The broker is asked from the lowest of their offsets on, and each gets what is its own from its own offset on. For
-each run of batches of others there is a marker, so that the client's position moves on behind them.
+each run of batches of others there is a marker, so that the client's position moves on behind them. A run at the end of
+the log has one only as far as virtual partitions end at the least (tenancy/virtual_partitions/partition_end.py): the
+consumer stays at the end of its own partition, which is its high watermark, and the connection remembers what was
+fetched behind it (`ScannedOffsets`).
+
+So records behind which a consumer stays may be deleted though it has read all of its own. When its offset is out of
+range, the broker is asked where the log begins, and an offset a little before it goes on there.
 
 A fetch session (KIP-227) would be one of physical partitions with one offset each, which the client's is not. So such a
 request is always one without a session: a client that has begun one is told that it is not found, and sends all its
@@ -14,16 +20,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, copied, key_of, virtual_topics
+from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, VirtualPartition
+from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
 from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, UnfitBatch, own_records
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import FetchResponse
+from bifrost.wire.messages import FetchResponse, ListOffsetsRequest
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import FetchRequest
@@ -31,8 +38,17 @@ if TYPE_CHECKING:
 _FIRST_WITH_HEADERS = 4
 """Version of Fetch from which a broker sends batches as they are; before, it makes messages without a producer ID."""
 
+_EARLIEST, _BY_NAME_AND_OFFSET = -2, 1
+"""ListOffsetsRequest.EARLIEST_TIMESTAMP, and the first version that answers with one offset."""
+_COMMITTED = 1
+"""Isolation level of a consumer that gets no records of open transactions."""
+
 _REQUEST = Shape("topics", "topic", "partitions", "partition")
 _RESPONSE = Shape("responses", "topic", "partitions", "partition_index")
+
+
+_Place = tuple[TopicKey, int]
+"""A virtual partition."""
 
 
 class _Reader(NamedTuple):
@@ -41,14 +57,21 @@ class _Reader(NamedTuple):
     partition: int
     group: PartitionGroup
     offset: int
+    """Where the consumer is."""
+    asked: int
+    """Where the broker is asked for it: behind what was fetched before and is not its own."""
+    leader_epoch: int
 
 
 class _Fetched:
     """What was asked of the topics with virtual partitions, and what is answered here."""
 
-    __slots__ = ("readers", "refused")
+    __slots__ = ("has_start", "is_committed", "readers", "refused")
 
-    def __init__(self) -> None:
+    def __init__(self, request: FetchRequest, has_start: set[_Place]) -> None:
+        self.is_committed = request.isolation_level == _COMMITTED
+        self.has_start = has_start
+        """Virtual partitions for which the broker was asked where the log begins."""
         self.readers: dict[TopicKey, dict[int, dict[PartitionGroup, _Reader]]] = {}
         """By topic and physical partition. Of a virtual partition that is named twice the last one counts, as with a
         broker."""
@@ -65,12 +88,18 @@ class FetchedPartitionsFilter:
 
     def on_request(self, exchange: Exchange, request: FetchRequest) -> RequestStep:
         """Ask for each physical partition once."""
-        virtual, fetched = virtual_topics(exchange), _Fetched()
+        starts = exchange.met.get(AtBroker)
+        has_start: set[_Place] = set()
+        if isinstance(starts, AtBroker):
+            has_start = _take_starts(exchange, request, starts)
+        elif need := _starts_needed(exchange, request):
+            return need
+        virtual, fetched = virtual_topics(exchange), _Fetched(request, has_start)
         for topic in in_steps(request.topics):
             key = key_of(topic, _REQUEST)
             partitions = virtual.map_of_either(*key)
             if partitions is not None:
-                _ask(fetched, key, topic, partitions, exchange.api_version)
+                _ask(fetched, key, topic, partitions, exchange)
         if not fetched.readers:
             return FORWARD
         if request.session_id != NO_SESSION and request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -87,41 +116,51 @@ class FetchedPartitionsFilter:
         fetched = exchange.find(_FETCHED)
         if fetched is None:
             return FORWARD
-        virtual = virtual_topics(exchange)
         for topic in in_steps(response.responses):
-            readers = fetched.readers.get(key_of(topic, _RESPONSE))
+            key = key_of(topic, _RESPONSE)
+            readers = fetched.readers.get(key)
             if readers is None:
                 continue
             shown: list[Any] = []
             for partition in in_steps(topic.partitions):
-                shown += _parts(virtual, partition, readers.get(partition.partition_index, {}))
+                shown += _parts(exchange, fetched, key, partition)
             topic.partitions = shown
         if not response.error_code:
             _add_refused(response, fetched)
         return FORWARD
 
 
-def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, version: int) -> None:
+def _scanned(exchange: Exchange) -> ScannedOffsets:
+    found = exchange.scope.scanned
+    assert found is not None, "connections of tenants with virtual partitions have them"
+    return found
+
+
+def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
-    readers = fetched.readers.setdefault(key, {})
+    readers, scanned = fetched.readers.setdefault(key, {}), _scanned(exchange)
     wanted: dict[int, Any] = {}
     for one in in_steps(topic.partitions):
         error = 0 if partitions.has(one.partition) else NO_PARTITION
-        if not error and version < _FIRST_WITH_HEADERS:
+        if not error and exchange.api_version < _FIRST_WITH_HEADERS:
             error = int(ErrorCode.UNSUPPORTED_VERSION)
         if error:
             fetched.refused.setdefault(key, []).append(_refused(one.partition, error))
             continue
         group, physical = partitions.place_of(VirtualPartition(one.partition))
-        readers.setdefault(physical, {})[group] = _Reader(one.partition, group, one.fetch_offset)
+        asked = scanned.after((key, one.partition), one.fetch_offset, one.current_leader_epoch)
+        readers.setdefault(physical, {})[group] = _Reader(
+            one.partition, group, one.fetch_offset, asked, one.current_leader_epoch
+        )
         known = wanted.get(physical)
-        if known is None or one.fetch_offset < known.fetch_offset:
+        if known is None or asked < known.fetch_offset:
             most, epoch = (
                 (0, -1) if known is None else (known.partition_max_bytes, known.current_leader_epoch)
             )
             wanted[physical] = copied(
                 one,
                 partition=physical,
+                fetch_offset=asked,
                 partition_max_bytes=max(most, one.partition_max_bytes),
                 current_leader_epoch=max(epoch, one.current_leader_epoch),
             )
@@ -131,38 +170,121 @@ def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap,
     topic.partitions = list(wanted.values())
 
 
-def _parts(virtual: VirtualTopics, partition: Any, readers: dict[PartitionGroup, _Reader]) -> list[Any]:
+def _parts(exchange: Exchange, fetched: _Fetched, key: TopicKey, partition: Any) -> list[Any]:
     """Return what the virtual partitions get of the answer for their physical one."""
+    readers = fetched.readers[key].get(partition.partition_index, {})
     parts = [copied(partition, partition_index=reader.partition) for reader in in_steps(readers.values())]
     for part, group in zip(parts, readers, strict=True):
         if group != FIRST_GROUP and part.aborted_transactions:
             part.aborted_transactions = []
     if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-        lowest = min((one.offset for one in readers.values()), default=0)
-        for part, reader in zip(parts, readers.values(), strict=True):
-            if reader.offset > lowest:
-                # The broker was not asked about this offset: the client asks again when the others are elsewhere.
-                part.error_code, part.records = int(ErrorCode.NONE), b""
-    elif not partition.error_code and partition.records:
-        _give_records(virtual, parts, partition.records, readers)
+        _take_out_of_range(_scanned(exchange), fetched, key, list(zip(parts, readers.values(), strict=True)))
+    elif not partition.error_code and readers:
+        _give_records(exchange, fetched, key, partition, parts)
     return parts
 
 
-def _give_records(
-    virtual: VirtualTopics, parts: list[Any], records: Any, readers: dict[PartitionGroup, _Reader]
+def _take_out_of_range(
+    scanned: ScannedOffsets, fetched: _Fetched, key: TopicKey, parts: list[tuple[Any, _Reader]]
 ) -> None:
+    lowest = min((reader.asked for _, reader in parts), default=0)
+    for part, reader in parts:
+        place = key, reader.partition
+        if reader.asked == lowest and place in fetched.has_start and reader.asked == reader.offset:
+            continue  # It is out of the range of the log.
+        # The client asks again: when the others are elsewhere, or when it is known where the log begins.
+        part.error_code, part.records = int(ErrorCode.NONE), b""
+        if reader.asked == lowest:
+            scanned.forget(place)
+            scanned.without_start.add(place)
+
+
+def _give_records(
+    exchange: Exchange, fetched: _Fetched, key: TopicKey, partition: Any, parts: list[Any]
+) -> None:
+    """Give each virtual partition its own records, and its own end as far as the answer reaches that."""
+    readers, records = fetched.readers[key][partition.partition_index], partition.records or b""
+    virtual, scanned = virtual_topics(exchange), _scanned(exchange)
+    end = partition.high_watermark
+    if fetched.is_committed and partition.last_stable_offset >= 0:
+        end = min(end, partition.last_stable_offset)
+    has_room = scanned.has_room(len(readers))
+    # A consumer that is before the start of the log, which nothing can bring back, is moved to it.
+    until = (max(least_end(end), partition.log_start_offset),) if has_room else ()
+    if not has_room:
+        virtual.hit(LIMIT)
     try:
-        own, own_bytes = own_records(records, {group: reader.offset for group, reader in readers.items()})
+        own = own_records(records, {group: reader.offset for group, reader in readers.items()}, *until)
     except UnfitBatch as unfit:
         is_old = unfit.fault == OLD_FORMAT
         code = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT if is_old else ErrorCode.CORRUPT_MESSAGE
         for part in in_steps(parts):
             part.records, part.error_code = b"", int(code)
         return
-    for part, group in zip(parts, readers, strict=True):
-        part.records = own[group]
-    virtual.count("own_bytes", own_bytes)
-    virtual.count("foreign_bytes", len(records) - own_bytes)
+    lowest = min(reader.asked for reader in readers.values())
+    for part, (group, reader) in zip(parts, readers.items(), strict=True):
+        part.records = own.records[group] if records else partition.records
+        position, fetched_to = own.positions[group], max(own.end, lowest, reader.asked)
+        scanned.note((key, reader.partition), position, fetched_to, reader.leader_epoch)
+        if 0 <= end <= fetched_to:
+            part.high_watermark = position
+            part.last_stable_offset = min(part.last_stable_offset, position)
+    virtual.count("own_bytes", own.own_bytes)
+    virtual.count("foreign_bytes", len(records) - own.own_bytes)
+
+
+def _starts_needed(exchange: Exchange, request: FetchRequest) -> AtBroker | None:
+    """Ask where the logs begin of partitions whose offset was out of range; None: there is none in the request."""
+    scanned, virtual = _scanned(exchange), virtual_topics(exchange)
+    if not scanned.without_start:
+        return None
+    new, topics = ListOffsetsRequest, []
+    for topic in in_steps(request.topics):
+        key = key_of(topic, _REQUEST)
+        partitions = virtual.map_of_either(*key)
+        if partitions is None:
+            continue
+        wanted = {
+            partitions.place_of(VirtualPartition(one.partition))[1]
+            for one in in_steps(topic.partitions)
+            if (key, one.partition) in scanned.without_start
+        }
+        if wanted:
+            some = [
+                new.ListOffsetsPartition(partition_index=one, timestamp=_EARLIEST) for one in sorted(wanted)
+            ]
+            name = key[0] or exchange.scope.namespace.topic_of(key[1]) or ""
+            topics.append(new.ListOffsetsTopic(name=name, partitions=some))
+    if not topics:
+        return None
+    virtual.count("parts", 1)
+    return AtBroker(((new(replica_id=-1, topics=topics), _BY_NAME_AND_OFFSET),))
+
+
+def _take_starts(exchange: Exchange, request: FetchRequest, met: AtBroker) -> set[_Place]:
+    """Let consumers go on at the start of a log if their offset is a little before it; return all that were asked."""
+    scanned, virtual, asked = _scanned(exchange), virtual_topics(exchange), set[_Place]()
+    starts = {
+        (topic.name, one.partition_index): one.offset
+        for topic in in_steps(met.answers[0].topics)
+        for one in in_steps(topic.partitions)
+        if not one.error_code
+    }
+    for topic in in_steps(request.topics):
+        key = key_of(topic, _REQUEST)
+        partitions = virtual.map_of_either(*key)
+        name = key[0] or exchange.scope.namespace.topic_of(key[1]) or ""
+        for one in in_steps(topic.partitions if partitions is not None else ()):
+            place = key, one.partition
+            if place not in scanned.without_start:
+                continue
+            assert partitions is not None
+            scanned.without_start.remove(place)
+            asked.add(place)
+            start = starts.get((name, partitions.place_of(VirtualPartition(one.partition))[1]), -1)
+            if 0 < start - one.fetch_offset <= 2 * STEP and one.fetch_offset >= 0:
+                scanned.note(place, one.fetch_offset, start, one.current_leader_epoch)
+    return asked
 
 
 def _add_refused(response: FetchResponse, fetched: _Fetched) -> None:

@@ -1,8 +1,7 @@
-"""ListOffsets, OffsetForLeaderEpoch and DescribeProducers of virtual partitions.
+"""OffsetForLeaderEpoch and DescribeProducers of virtual partitions.
 
-Offsets are those of the physical partition, so the broker's answers hold: the earliest offset, the end, and the first
-offset from a time on are never behind the first record that the client can have there. Which record of a virtual
-partition has the latest timestamp the broker does not know; it is not answered.
+Offsets are those of the physical partition, so the broker's answers hold: where a leader's records end they end for
+each virtual partition.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import Division, Judge, Shape, divide, join
+from bifrost.filters.virtual.division import Division, Shape, divide, join
 from bifrost.tenancy.virtual_partitions.virtual_batches import of_group
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     DescribeProducersResponse,
-    ListOffsetsResponse,
     OffsetForLeaderEpochResponse,
 )
 from bifrost.wire.steps import in_steps
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from bifrost.wire.entity import Entity
     from bifrost.wire.message import Message
 
-MAX_TIMESTAMP = -3
-"""ListOffsetsRequest.MAX_TIMESTAMP."""
 _NO_EPOCH = -1
 
 
@@ -36,13 +31,13 @@ class DividedFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def __init__(self, division: Division, judge: Judge | None = None) -> None:
-        """Divide messages of this shape; partitions for which `judge` has an error are answered here."""
-        self._division, self._judge = division, judge
+    def __init__(self, division: Division) -> None:
+        """Divide messages of this shape."""
+        self._division = division
 
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Leave one part in the request."""
-        divide(exchange, request, self._division, self._judge)
+        divide(exchange, request, self._division)
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: Message) -> ResponseStep:
@@ -66,24 +61,7 @@ class ProducersFilter(DividedFilter):
         partition.active_producers = own
 
 
-def _judge_time(partition: Any, group: PartitionGroup) -> int:
-    # As a broker answers a time that its version does not know (KafkaApis.handleListOffsetRequest).
-    return int(ErrorCode.UNSUPPORTED_VERSION) if partition.timestamp == MAX_TIMESTAMP else 0
-
-
 _BY_INDEX = Shape("topics", "name", "partitions", "partition_index")
-
-LIST_OFFSETS = DividedFilter(
-    Division(
-        _BY_INDEX,
-        _BY_INDEX,
-        lambda name, _: ListOffsetsResponse.ListOffsetsTopicResponse(name=name),
-        lambda index, error: ListOffsetsResponse.ListOffsetsPartitionResponse(
-            partition_index=index, error_code=error, timestamp=-1, offset=-1, leader_epoch=_NO_EPOCH
-        ),
-    ),
-    _judge_time,
-)
 
 LEADER_EPOCHS = DividedFilter(
     Division(

@@ -17,7 +17,8 @@ from bifrost.filters.virtual.created_partitions import (
 from bifrost.filters.virtual.fetched_offsets import FetchedOffsetsFilter
 from bifrost.filters.virtual.fetched_partitions import FetchedPartitionsFilter
 from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
-from bifrost.filters.virtual.looked_up_partitions import LEADER_EPOCHS, LIST_OFFSETS, PRODUCERS
+from bifrost.filters.virtual.listed_offsets import ListedOffsetsFilter
+from bifrost.filters.virtual.looked_up_partitions import LEADER_EPOCHS, PRODUCERS
 from bifrost.filters.virtual.produced_partitions import ProducedPartitionsFilter
 from bifrost.filters.virtual.refused_requests import (
     LogDirsOfPartitionsFilter,
@@ -47,7 +48,7 @@ _NEWER_GROUPS = frozenset(
 FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.PRODUCE: (ProducedPartitionsFilter(),),
     ApiKey.FETCH: (FetchedPartitionsFilter(),),
-    ApiKey.LIST_OFFSETS: (LIST_OFFSETS,),
+    ApiKey.LIST_OFFSETS: (ListedOffsetsFilter(),),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (LEADER_EPOCHS,),
     ApiKey.DESCRIBE_PRODUCERS: (PRODUCERS,),
     ApiKey.METADATA: (MetadataPartitionsFilter(),),

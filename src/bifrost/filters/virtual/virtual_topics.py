@@ -21,6 +21,8 @@ from bifrost.filters.virtual.virtual_filters import (
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
+from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
@@ -62,6 +64,7 @@ class TenantVirtualTopics:
             hits: counts what a limit refuses, by the name of the limit and tenant; None likewise.
         """
         self.rules, self.tenant = PartitionRules(rules), tenant
+        self.stretches = KnownStretches()
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
         self.hits: Counter[tuple[str, str]] = Counter() if hits is None else hits
         self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
@@ -79,6 +82,10 @@ class TenantVirtualTopics:
         """Return the producer of a new connection."""
         return OwnProducer()
 
+    def new_scanned(self) -> ScannedOffsets:
+        """Return what a new connection has fetched."""
+        return ScannedOffsets()
+
 
 class VirtualTopics:
     """Those of one namespace, by the names that its clients use."""
@@ -86,6 +93,7 @@ class VirtualTopics:
     def __init__(self, tenant: TenantVirtualTopics, namespace: Namespace, guard: Guard | None) -> None:
         """Know no topic yet; see `TenantVirtualTopics.topics`."""
         self.rules, self.namespace = tenant.rules, namespace
+        self.stretches = tenant.stretches
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, Names], Names] = {}

@@ -18,6 +18,11 @@ def partition_metrics(counts: Iterable[tuple[tuple[str, str], int]]) -> Iterator
             "Batches that were not written to virtual partitions: of a transaction, broken, or in an old format.",
             labels=["tenant"],
         ),
+        "scanned_bytes": CounterMetricFamily(
+            "kafka_proxy_virtual_partition_scanned_bytes",
+            "Bytes of records read from brokers to find where virtual partitions begin and end, and records by time.",
+            labels=["tenant"],
+        ),
     }
     fetched = CounterMetricFamily(
         "kafka_proxy_virtual_partition_fetched_bytes",

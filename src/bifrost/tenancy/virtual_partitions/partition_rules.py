@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 
-NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches")
+NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes")
 """What is counted of each tenant: requests that were sent beside those of clients, fetched bytes that clients have got
-and those that were records of other virtual partitions, and batches that were refused."""
+those that were records of other virtual partitions, batches that were refused, and bytes that were read to list
+offsets."""
 
 
 class PartitionRule(NamedTuple):

@@ -1,9 +1,25 @@
 """Batches of virtual partitions: see virtual_batches.pyx."""
 
+from typing import NamedTuple
+
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 
 MAX_PRODUCER_ID: int
 """The producer IDs below this have room for a group; the brokers count them up from 0."""
+
+Records = bytes | memoryview | tuple[bytes | memoryview, ...]
+
+class Own(NamedTuple):
+    """What the consumers of each group get of fetched records."""
+
+    records: dict[PartitionGroup, Records]
+    """In pieces where something is left out."""
+    positions: dict[PartitionGroup, int]
+    """Where each consumer goes on."""
+    end: int
+    """Behind the last whole batch of any group; 0: there is none."""
+    own_bytes: int
+    """Bytes of batches that consumers get."""
 
 class UnfitBatch(ValueError):
     """A batch that cannot be marked or told apart; its `fault` says why."""
@@ -41,9 +57,9 @@ def marked_batch(
     """
 
 def own_records(
-    records: bytes | memoryview, from_offsets: dict[PartitionGroup, int]
-) -> tuple[dict[PartitionGroup, bytes | memoryview | tuple[bytes | memoryview, ...]], int]:
-    """Return fetched records as consumers of each group get them, in pieces where something is left out.
+    records: bytes | memoryview, from_offsets: dict[PartitionGroup, int], until: int = ...
+) -> Own:
+    """Return fetched records as consumers of each group get them.
 
     For each run of batches of other groups there is a marker, so that the consumer goes on behind them. Batches that
     end before the offset and an incomplete one at the end are left out. All groups together are read once.
@@ -51,8 +67,33 @@ def own_records(
     Args:
         records: of one physical partition, as a broker has sent them.
         from_offsets: the offset that the consumer of each group wants.
+        until: a marker behind the last own batch ends before this offset; by default it stands for all that follows.
+    Raises:
+        UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
+    """
+
+def last_offsets(records: bytes | memoryview, until: int) -> tuple[int, dict[int, int]]:
+    """Return where the last whole batch ends, -1 if there is none, and the last offset of each group that has one.
+
+    Args:
+        records: of one physical partition, as a broker has sent them.
+        until: batches that begin there or behind it are left out.
+    Raises:
+        UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
+    """
+
+def first_batch(
+    records: bytes | memoryview, wanted: int, from_offset: int, time_ms: int
+) -> tuple[int, memoryview | None]:
+    """Return the first batch of a group that ends behind an offset and has a record that is not older than a time.
+
+    Args:
+        records: of one physical partition, as a broker has sent them.
+        wanted: the group.
+        from_offset: the first offset that counts.
+        time_ms: the latest timestamp of the batch is not before it; -1: any is right.
     Returns:
-        The records, and how many bytes of batches consumers get of them.
+        Where the batch ends, and the batch. If there is none: where the last whole batch ends, -1 if there is none.
     Raises:
         UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
     """

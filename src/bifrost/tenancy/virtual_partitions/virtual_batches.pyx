@@ -11,6 +11,8 @@ recompresses a batch, compacts a log, or puts its own time in. Nothing is unpack
 Source: Kafka's DefaultRecordBatch.
 """
 
+from typing import NamedTuple
+
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -26,6 +28,7 @@ cdef enum:
     ATTRIBUTES = 21
     LAST_DELTA = 23
     BASE_TIMESTAMP = 27
+    MAX_TIMESTAMP = 35
     PRODUCER_ID = 43
     PRODUCER_EPOCH = 51
     BASE_SEQUENCE = 53
@@ -43,8 +46,16 @@ cdef enum:
 # key (version 0, type 1: commit), value (version 0, coordinator epoch 0), no headers; lengths are varints before each
 cdef uint8_t[13] KEY_AND_VALUE = [8, 0, 0, 0, 1, 12, 0, 0, 0, 0, 0, 0, 0]
 cdef int64_t LAST_ID = <int64_t>GROUPS << GROUP_SHIFT
+cdef int64_t FAR_BEHIND = 0x7FFFFFFFFFFFFFFF
 MAX_PRODUCER_ID = <int64_t>1 << GROUP_SHIFT
 CORRUPT, OLD_FORMAT, SEVERAL, TRANSACTIONAL, FOREIGN_PRODUCER = range(1, 6)
+
+
+class Own(NamedTuple):
+    records: dict
+    positions: dict
+    end: int
+    own_bytes: int
 
 
 class UnfitBatch(ValueError):
@@ -232,11 +243,19 @@ cdef Py_ssize_t size_of(const uint8_t* p, Py_ssize_t left) except -1:
     return size
 
 
-def own_records(records, dict from_offsets):
+cdef inline int group_at(const uint8_t* p) noexcept:
+    """Return the group of the batch at `p`; GROUPS: of none that there can be."""
+    cdef int64_t producer_id = <int64_t>get64(p + PRODUCER_ID)
+    if producer_id >= LAST_ID:
+        return GROUPS
+    return <int>(producer_id >> GROUP_SHIFT) if producer_id > 0 else 0
+
+
+def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
-    cdef int64_t last = -1, before = -1, producer_id
+    cdef int64_t last = -1, before = -1
     cdef uint32_t leader_epoch = 0
     cdef int group
     cdef Pieces pieces
@@ -254,25 +273,26 @@ def own_records(records, dict from_offsets):
             if <int64_t>get64(p) <= last:
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             before, last = last, <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA)
-            producer_id = <int64_t>get64(p + PRODUCER_ID)
-            pieces = by_group[producer_id >> GROUP_SHIFT if producer_id > 0 else 0] if producer_id < LAST_ID else None
+            group = group_at(p)
+            pieces = by_group[group] if group < GROUPS else None
             if pieces is not None and last >= pieces.next:
                 pieces.own(at, size, last, before, leader_epoch)
             leader_epoch = get32(p + EPOCH)
             at += size
         own_bytes = 0
-        found = {}
+        found, positions = {}, {}
         for group in from_offsets:
             pieces = by_group[group]
             own_bytes += pieces.own_bytes
-            found[group] = all_of(pieces, records, view.len, last, leader_epoch)
-        return found, own_bytes
+            found[group] = all_of(pieces, records, view.len, min(last, until - 1), leader_epoch)
+            positions[group] = pieces.next
+        return Own(found, positions, last + 1, own_bytes)
     finally:
         PyBuffer_Release(&view)
 
 
 cdef object all_of(Pieces pieces, object records, Py_ssize_t size, int64_t last, uint32_t leader_epoch):
-    """Return the records of a group at the end of all."""
+    """Return the records of a group at the end of all, and a marker until `last`."""
     if pieces.begin == 0 and pieces.end == size and not pieces.made and not pieces.small:
         return records
     if last >= pieces.next:
@@ -280,6 +300,57 @@ cdef object all_of(Pieces pieces, object records, Py_ssize_t size, int64_t last,
     pieces.end_run()
     pieces.end_small()
     return tuple(pieces.made)
+
+
+def last_offsets(records, int64_t until):
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Py_ssize_t at = 0, size
+    cdef int64_t base, end = -1
+    cdef int64_t[GROUPS] last
+    cdef int group
+    memset(last, 0xFF, sizeof(last))
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        while view.len - at > MAGIC and end < until:
+            p = <const uint8_t*>view.buf + at
+            size = size_of(p, view.len - at)
+            if not size:
+                break
+            base = <int64_t>get64(p)
+            if base < end:
+                raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
+            end = base + <int32_t>get32(p + LAST_DELTA) + 1
+            group = group_at(p)
+            if group < GROUPS and base < until:
+                last[group] = end - 1
+            at += size
+    finally:
+        PyBuffer_Release(&view)
+    return end, {group: last[group] for group in range(GROUPS) if last[group] >= 0}
+
+
+def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Py_ssize_t at = 0, size
+    cdef int64_t end = -1
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        while view.len - at > MAGIC:
+            p = <const uint8_t*>view.buf + at
+            size = size_of(p, view.len - at)
+            if not size:
+                break
+            if <int64_t>get64(p) < end:
+                raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
+            end = <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA) + 1
+            if group_at(p) == wanted and end > from_offset and <int64_t>get64(p + MAX_TIMESTAMP) >= time_ms:
+                return end, memoryview(records)[at:at + size]
+            at += size
+    finally:
+        PyBuffer_Release(&view)
+    return end, None
 
 
 def of_group(int64_t producer_id, int group):

@@ -8,31 +8,31 @@ from support.stage.playbook import broker_answers, client_sends, to_broker, to_c
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
-LATEST = -1
+EPOCH = 3
 
 
 def asked(*topics: tuple[str, list[int]]) -> Any:
     entries = [
-        {"name": name, "partitions": [{"partition_index": one, "timestamp": LATEST} for one in partitions]}
+        {"topic": name, "partitions": [{"partition": one, "leader_epoch": EPOCH} for one in partitions]}
         for name, partitions in topics
     ]
-    return messages.build("ListOffsetsRequest", {"replica_id": -1, "topics": entries})
+    return messages.build("OffsetForLeaderEpochRequest", {"replica_id": -1, "topics": entries})
 
 
 def told(*topics: tuple[str, dict[int, int]]) -> Any:
     entries = [
         {
-            "name": name,
+            "topic": name,
             "partitions": [
-                {"partition_index": one, "offset": offset}
+                {"partition": one, "leader_epoch": EPOCH, "end_offset": offset}
                 if offset >= 0
-                else {"partition_index": one, "offset": -1, "error_code": -offset}
+                else {"partition": one, "end_offset": -1, "error_code": -offset}
                 for one, offset in offsets.items()
             ],
         }
         for name, offsets in topics
     ]
-    return messages.build("ListOffsetsResponse", {"topics": entries})
+    return messages.build("OffsetForLeaderEpochResponse", {"topics": entries})
 
 
 def test_each_group_has_a_request_of_its_own_and_the_client_one_answer(stage: Stage) -> None:
@@ -40,7 +40,7 @@ def test_each_group_has_a_request_of_its_own_and_the_client_one_answer(stage: St
 
     assert (
         stage.play()
-        >> client_sends(asked(("orders", [0, 1, 2, 4, 3]), ("billing", [4])), 7)
+        >> client_sends(asked(("orders", [0, 1, 2, 4, 3]), ("billing", [4])), 4)
         << to_broker(asked((ORDERS, [0, 1]), (BILLING, [4])))
         << to_broker(asked((ORDERS, [0, 1])))
         << to_broker(asked((ORDERS, [0])))
@@ -56,7 +56,7 @@ def test_partitions_that_there_are_not_are_answered_here(stage: Stage) -> None:
 
     assert (
         stage.play()
-        >> client_sends(asked(("orders", [5, 3, -1])), 7)
+        >> client_sends(asked(("orders", [5, 3, -1])), 4)
         << to_broker(asked((ORDERS, [1])))
         >> broker_answers(told((ORDERS, {1: 13})))
         << to_client(told(("orders", {3: 13, 5: -3, -1: -3})))
@@ -68,7 +68,7 @@ def test_a_request_without_such_topics_is_one(stage: Stage) -> None:
 
     assert (
         stage.play()
-        >> client_sends(asked(("billing", [1])), 7)
+        >> client_sends(asked(("billing", [1])), 4)
         << to_broker(asked((BILLING, [1])))
         >> broker_answers(told((BILLING, {1: 5})))
         << to_client(told(("billing", {1: 5})))
@@ -80,10 +80,10 @@ def test_answers_keep_their_order_between_those_to_other_requests(stage: Stage) 
 
     assert (
         stage.play()
-        >> client_sends(asked(("orders", [0, 2])), 7)
+        >> client_sends(asked(("orders", [0, 2])), 4)
         << to_broker(asked((ORDERS, [0])))
         << to_broker(asked((ORDERS, [0])))
-        >> client_sends(asked(("billing", [1])), 7)
+        >> client_sends(asked(("billing", [1])), 4)
         << to_broker(asked((BILLING, [1])))
         >> broker_answers(told((ORDERS, {0: 1})))
         >> broker_answers(told((ORDERS, {0: 2})))
@@ -95,6 +95,6 @@ def test_answers_keep_their_order_between_those_to_other_requests(stage: Stage) 
 
 def test_a_copy_has_all_fields_but_those_that_change() -> None:
     one = asked(("orders", [3])).topics[0].partitions[0]
-    other = copied(one, partition_index=1)
+    other = copied(one, partition=1)
 
-    assert (one.partition_index, other.partition_index, other.timestamp) == (3, 1, LATEST)
+    assert (one.partition, other.partition, other.leader_epoch) == (3, 1, EPOCH)

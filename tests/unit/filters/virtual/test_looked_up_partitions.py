@@ -7,39 +7,6 @@ from support.stage.playbook import broker_answers, client_sends, to_broker, to_c
 from support.stage.stage import Stage
 
 ORDERS = physical_name("acme", "orders")
-UNSUPPORTED_VERSION = 35
-
-
-def offsets(name: str, *partitions: dict[str, int]) -> Any:
-    return {"replica_id": -1, "topics": [{"name": name, "partitions": list(partitions)}]}
-
-
-def test_the_record_with_the_latest_timestamp_is_not_told(stage: Stage) -> None:
-    divided(stage, "orders")
-    earliest, latest_time = {"partition_index": 3, "timestamp": -2}, {"partition_index": 1, "timestamp": -3}
-    refused = {
-        "partition_index": 1,
-        "error_code": UNSUPPORTED_VERSION,
-        "timestamp": -1,
-        "offset": -1,
-        "leader_epoch": -1,
-    }
-    found = {"partition_index": 1, "offset": 4, "timestamp": -1, "leader_epoch": 2}
-
-    def answer(name: str, *partitions: dict[str, int]) -> Any:
-        return messages.build(
-            "ListOffsetsResponse", {"topics": [{"name": name, "partitions": list(partitions)}]}
-        )
-
-    assert (
-        stage.play()
-        >> client_sends(messages.build("ListOffsetsRequest", offsets("orders", earliest, latest_time)), 7)
-        << to_broker(
-            messages.build("ListOffsetsRequest", offsets(ORDERS, {"partition_index": 1, "timestamp": -2}))
-        )
-        >> broker_answers(answer(ORDERS, found))
-        << to_client(answer("orders", found | {"partition_index": 3}, refused))
-    )
 
 
 def test_epochs_end_where_they_do_in_the_physical_partition(stage: Stage) -> None:

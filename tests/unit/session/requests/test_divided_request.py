@@ -14,21 +14,21 @@ ID = bytes(15) + b"\7"
 
 
 def asked(name: str, *partitions: int) -> Any:
-    some = [{"partition_index": one, "timestamp": -1} for one in partitions]
+    some = [{"partition": one, "leader_epoch": 3} for one in partitions]
     return messages.build(
-        "ListOffsetsRequest", {"replica_id": -1, "topics": [{"name": name, "partitions": some}]}
+        "OffsetForLeaderEpochRequest", {"replica_id": -1, "topics": [{"topic": name, "partitions": some}]}
     )
 
 
 def told(name: str, *partitions: int) -> Any:
-    some = [{"partition_index": one, "offset": 7} for one in partitions]
-    return messages.build("ListOffsetsResponse", {"topics": [{"name": name, "partitions": some}]})
+    some = [{"partition": one, "leader_epoch": 3, "end_offset": 7} for one in partitions]
+    return messages.build("OffsetForLeaderEpochResponse", {"topics": [{"topic": name, "partitions": some}]})
 
 
 def test_parts_count_as_one_request_of_the_client_and_as_several_at_the_broker(stage: Stage) -> None:
     divided(stage, "orders")
     book = stage.play()
-    book >> client_sends(asked("orders", 0, 2, 4), 7)
+    book >> client_sends(asked("orders", 0, 2, 4), 4)
     for _ in range(3):
         book << to_broker(asked(ORDERS, 0))
     assert book.session.in_flight == 3
@@ -43,7 +43,7 @@ def test_parts_count_as_one_request_of_the_client_and_as_several_at_the_broker(s
 def test_a_connection_that_ends_awaits_no_part(stage: Stage) -> None:
     divided(stage, "orders")
     book = stage.play()
-    book >> client_sends(asked("orders", 0, 2), 7)
+    book >> client_sends(asked("orders", 0, 2), 4)
     book << to_broker(asked(ORDERS, 0))
     book << to_broker(asked(ORDERS, 0))
     load = book.session._load
@@ -58,7 +58,7 @@ def test_a_part_with_the_answer_to_another_request_ends_the_connection(stage: St
 
     assert (
         stage.play()
-        >> client_sends(asked("orders", 0, 2), 7)
+        >> client_sends(asked("orders", 0, 2), 4)
         << to_broker(asked(ORDERS, 0))
         << to_broker(asked(ORDERS, 0))
         >> broker_answers(told(ORDERS, 0), correlation_id=99)

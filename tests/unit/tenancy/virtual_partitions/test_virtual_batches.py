@@ -16,7 +16,9 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import (
     SEVERAL,
     TRANSACTIONAL,
     UnfitBatch,
+    first_batch,
     has_producer,
+    last_offsets,
     marked_batch,
     of_group,
     own_records,
@@ -28,7 +30,7 @@ HEADER = 61
 
 def own_of(records: Any, group: int, from_offset: int) -> Any:
     """Return the records of one group alone."""
-    return own_records(records, {PartitionGroup(group): from_offset})[0][PartitionGroup(group)]
+    return own_records(records, {PartitionGroup(group): from_offset}).records[PartitionGroup(group)]
 
 
 def whole(records: Any) -> bytes:
@@ -196,9 +198,11 @@ def test_a_mark_beyond_all_groups_is_of_others() -> None:
     log = bytearray(log_of(1))
     struct.pack_into(">q", log, 43, 2**63 - 1)
 
-    found, own_bytes = own_records(sealed(log), {PartitionGroup(one): 0 for one in range(128)})
-    assert own_bytes == 0
-    assert {shown(one)[0] for one in found.values()} == {(0, 2, 0)}
+    own = own_records(sealed(log), {PartitionGroup(one): 0 for one in range(128)})
+    assert own.own_bytes == 0
+    assert {shown(one)[0] for one in own.records.values()} == {(0, 2, 0)}
+    assert last_offsets(sealed(log), 10) == (3, {})
+    assert first_batch(sealed(log), 127, 0, -1) == (3, None)
 
 
 def test_batches_before_the_offset_are_left_out() -> None:
@@ -223,6 +227,74 @@ def test_batches_that_say_nothing_are_of_the_first_group() -> None:
 
 
 @pytest.mark.parametrize(
+    ("until", "expected", "position"),
+    [
+        (0, [(0, 2, 3)], 3),
+        (3, [(0, 2, 3)], 3),
+        (4, [(0, 2, 3), (3, 3, 0)], 4),
+        (9, [(0, 2, 3), (3, 8, 0)], 9),
+        (100, [(0, 2, 3), (3, 8, 0)], 9),
+    ],
+)
+def test_the_marker_at_the_end_ends_where_it_is_told(
+    until: int, expected: list[tuple[int, int, int]], position: int
+) -> None:
+    own = own_records(log_of(0, 1, 1), {PartitionGroup(0): 0, PartitionGroup(1): 4}, until)
+
+    assert shown(own.records[PartitionGroup(0)]) == expected
+    assert shown(own.records[PartitionGroup(1)]) == [(3, 5, 3), (6, 8, 3)]
+    assert own.positions == {0: position, 1: 9}
+    assert own.end == 9
+
+
+def test_a_consumer_behind_what_was_read_stays_where_it_is() -> None:
+    own = own_records(log_of(0, 1), {PartitionGroup(0): 50}, 9)
+
+    assert (shown(own.records[PartitionGroup(0)]), own.positions, own.end) == ([], {0: 50}, 6)
+    assert own_records(b"", {PartitionGroup(0): 50}) == ({0: b""}, {0: 50}, 0, 0)
+
+
+def test_the_last_offset_of_each_group_is_told() -> None:
+    log = log_of(0, 1, 0, 3, base=30)
+
+    assert last_offsets(log, 1_000) == (42, {0: 38, 1: 35, 3: 41})
+    # Whole batches, as far as they begin before the offset.
+    assert last_offsets(log, 36) == (36, {0: 32, 1: 35})
+    assert last_offsets(log, 37) == (39, {0: 38, 1: 35})
+    assert last_offsets(log, 30) == (33, {})
+    assert last_offsets(log[:-1], 1_000) == (39, {0: 38, 1: 35})
+    assert last_offsets(b"", 1_000) == (-1, {})
+
+
+def test_the_first_batch_of_a_group_from_an_offset_and_a_time_on_is_found() -> None:
+    log = bytearray(log_of(0, 1, 1, 0, 1))
+    size = len(log) // 5
+    for at, time_ms in enumerate([100, 200, 300, 150, 250]):
+        struct.pack_into(">q", log, at * size + 35, time_ms)
+
+    def found(group: int, offset: int, time_ms: int = -1) -> tuple[int, int]:
+        end, batch = first_batch(bytes(log), group, offset, time_ms)
+        return end, -1 if batch is None else struct.unpack_from(">q", batch)[0]
+
+    assert found(1, 0) == found(1, 5) == (6, 3)
+    assert found(1, 6) == (9, 6)
+    assert found(1, 0, 201) == (9, 6)
+    assert found(1, 9, 250) == (15, 12)
+    assert found(1, 9, 251) == found(2, 0) == (15, -1)
+    assert first_batch(b"", 0, 0, -1) == (-1, None)
+
+
+@pytest.mark.parametrize(
+    "spoil", [log_of(1, 0) + log_of(1), log_of(0)[:16] + b"\1" + log_of(0)[17:]], ids=["order", "format"]
+)
+def test_nothing_is_looked_up_in_what_is_broken(spoil: bytes) -> None:
+    with pytest.raises(UnfitBatch):
+        last_offsets(spoil, 100)
+    with pytest.raises(UnfitBatch):
+        first_batch(spoil, 2, 0, -1)
+
+
+@pytest.mark.parametrize(
     ("change", "fault"),
     [
         ((16, b"\1"), OLD_FORMAT),
@@ -244,11 +316,13 @@ def test_broken_batches_are_not_passed_on(change: tuple[int, bytes], fault: int)
 def test_the_groups_together_have_everything_once(groups: list[int], from_offset: int) -> None:
     log = log_of(*groups)
     seen: list[int] = []
-    found, own_bytes = own_records(log, {PartitionGroup(one): from_offset for one in range(4)})
-    assert own_bytes <= len(log)
-    assert own_bytes == len(log) or from_offset
+    own = own_records(log, {PartitionGroup(one): from_offset for one in range(4)})
+    assert own.own_bytes <= len(log)
+    assert own.own_bytes == len(log) or from_offset
+    assert own.end == 3 * len(groups)
+    assert set(own.positions.values()) == {max(from_offset, own.end)}
     for group in range(4):
-        batches = shown(found[PartitionGroup(group)])
+        batches = shown(own.records[PartitionGroup(group)])
         # A consumer's position ends at the same place in each.
         ends = [last for _, last, _ in shown(log) if last >= from_offset]
         assert [last for _, last, _ in batches][-1:] == ends[-1:]

@@ -1,0 +1,305 @@
+"""ListOffsets of virtual partitions: each has an end, an earliest record and records by time of its own.
+
+    client ──▶ the broker: the start, the end and the times of each physical partition ──▶ parts of its log ──▶ client
+
+The broker answers for the physical partitions. Then as much of their logs is read as shows which of the records there
+are the virtual partition's own (`OffsetScans`). Which of these has the latest timestamp of all is not answered: the
+whole log would be read for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, StoredBatches
+from bifrost.filters.virtual.division import NO_PARTITION, copied, virtual_topics
+from bifrost.filters.virtual.offset_scans import (
+    AGAIN,
+    ANY_TIME,
+    LIMIT,
+    EndScan,
+    FirstScan,
+    Found,
+    OffsetScans,
+)
+from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.virtual_partitions.partition_end import least_end
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, VirtualPartition
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import ListOffsetsResponse
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.wire.entity import Entity
+    from bifrost.wire.messages import ListOffsetsRequest
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+"""What ListOffsets takes for the end, the start, and the record with the latest timestamp."""
+_FIRST_WITH_OFFSET = 1
+"""Version of ListOffsets that looks up records; before it, segments of the log."""
+
+
+class _Asked(NamedTuple):
+    """A virtual partition of the request."""
+
+    partition: int
+    group: PartitionGroup
+    physical: int
+    time: int
+    """In milliseconds, or one of the numbers below 0."""
+
+
+class _Topic(NamedTuple):
+    """A topic with virtual partitions."""
+
+    name: str
+    asked: list[_Asked]
+    refused: list[Any]
+
+
+class _Listed:
+    """What was asked, and what is known of the answer."""
+
+    __slots__ = ("scans", "times", "topics")
+
+    def __init__(self) -> None:
+        self.topics: list[_Topic] = []
+        self.times: list[dict[tuple[str, int], int]] = [{}]
+        """For what time each request to the broker asks of a physical partition."""
+        self.scans: dict[tuple[str, _Asked], FirstScan] = {}
+
+
+_LISTED: Note[_Listed] = Note("listed_virtual_offsets")
+_ENDS: Note[dict[tuple[str, int], EndScan]] = Note("ends_of_virtual_partitions")
+_SCANS: Note[OffsetScans] = Note("scans_of_virtual_partitions")
+
+
+class ListedOffsetsFilter:
+    """Answers with offsets of virtual partitions."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+
+    def on_request(self, exchange: Exchange, request: ListOffsetsRequest) -> RequestStep:
+        """Ask about the physical partitions: of one partition each request has one question."""
+        virtual, listed = virtual_topics(exchange), _Listed()
+        waves: list[list[Any]] = [[]]
+        for topic in in_steps(request.topics):
+            partitions = virtual.map_of(topic.name)
+            if partitions is None:
+                waves[0].append(topic)
+                continue
+            found = _Topic(topic.name, [], [])
+            listed.topics.append(found)
+            questions: dict[int, dict[int, Any]] = {}
+            named: set[int] = set()
+            for one in in_steps(topic.partitions):
+                number = one.partition_index
+                # As a broker answers a time that its version does not know (KafkaApis.handleListOffsetRequest).
+                error = int(ErrorCode.UNSUPPORTED_VERSION) if one.timestamp == MAX_TIMESTAMP else 0
+                error = error if partitions.has(number) else NO_PARTITION
+                # So does a broker with a partition that is named twice.
+                error = int(ErrorCode.INVALID_REQUEST) if number in named else error
+                named.add(number)
+                if error:
+                    found.refused.append(_answer(number, Found(-1, -1, error), -1))
+                    continue
+                group, physical = partitions.place_of(VirtualPartition(number))
+                found.asked.append(_Asked(number, group, physical, one.timestamp))
+                for time in _questions(one.timestamp, exchange.api_version):
+                    question = copied(one, partition_index=physical, timestamp=time)
+                    questions.setdefault(physical, {}).setdefault(time, question)
+            _add_waves(waves, listed, topic, questions)
+        if not listed.topics:
+            return FORWARD
+        virtual.count("parts", len(waves) - 1)
+        exchange.parts = [copied(request, topics=wave) for wave in waves[1:]]
+        request.topics = waves[0]
+        exchange.keep(_LISTED, listed)
+        exchange.wants_response = True
+        if exchange.api_version >= _FIRST_WITH_OFFSET:
+            exchange.read_batches = sum(len(topic.asked) for topic in listed.topics)
+        return FORWARD
+
+    def on_response(self, exchange: Exchange, response: ListOffsetsResponse) -> ResponseStep:
+        """Look into the logs, and answer."""
+        listed = exchange.find(_LISTED)
+        if listed is None:
+            return FORWARD
+        broker = _by_question(exchange, listed, response)
+        if exchange.api_version >= _FIRST_WITH_OFFSET:
+            need = _scan(exchange, listed, broker)
+            if need is not None:
+                return need
+        own = {topic.name for topic in listed.topics}
+        response.topics = [topic for topic in in_steps(response.topics) if topic.name not in own]
+        ends = exchange.find(_ENDS) or {}
+        for topic in in_steps(listed.topics):
+            shown = [
+                _answer_of(topic.name, one, broker, ends, listed.scans.get((topic.name, one)))
+                for one in in_steps(topic.asked)
+            ]
+            response.topics.append(
+                ListOffsetsResponse.ListOffsetsTopicResponse(
+                    name=topic.name, partitions=[*shown, *topic.refused]
+                )
+            )
+        return FORWARD
+
+
+def _questions(time: int, version: int) -> tuple[int, ...]:
+    """Return what the broker is asked about a physical partition."""
+    # The end is not before the start, nor the first record behind the end.
+    both = time in (LATEST, EARLIEST) and version >= _FIRST_WITH_OFFSET
+    return (EARLIEST, LATEST) if both else (time,)
+
+
+def _add_waves(
+    waves: list[list[Any]], listed: _Listed, topic: Any, questions: dict[int, dict[int, Any]]
+) -> None:
+    most = max((len(some) for some in questions.values()), default=0)
+    while len(waves) < most:
+        waves.append([])
+    while len(listed.times) < len(waves):
+        listed.times.append({})
+    for at in range(most):
+        some = [list(times.values())[at] for times in in_steps(questions.values()) if len(times) > at]
+        for one in some:
+            listed.times[at][topic.name, one.partition_index] = one.timestamp
+        waves[at].append(copied(topic, partitions=some))
+
+
+_Answers = dict[tuple[str, int, int], Any]
+"""The broker's, by topic, physical partition and time."""
+
+
+def _by_question(exchange: Exchange, listed: _Listed, response: ListOffsetsResponse) -> _Answers:
+    found: _Answers = {}
+    answers = [response, *exchange.part_answers]
+    for times, answer in zip(listed.times, answers, strict=True):
+        for topic in in_steps(answer.topics):
+            for one in in_steps(topic.partitions):
+                time = times.get((topic.name, one.partition_index))
+                if time is not None:
+                    found[topic.name, one.partition_index, time] = one
+    return found
+
+
+def _scan(exchange: Exchange, listed: _Listed, broker: _Answers) -> StoredBatches | None:
+    """Return what has to be read for the answer; None: nothing more."""
+    virtual, scans = virtual_topics(exchange), exchange.find(_SCANS)
+    met = exchange.met.get(StoredBatches)
+    assert met is None or isinstance(met, StoredBatches)
+    if scans is None:
+        scans = OffsetScans()
+        exchange.keep(_SCANS, scans)
+        exchange.keep(_ENDS, _begin_ends(exchange, listed, broker, scans))
+        _begin_firsts(exchange, listed, broker, scans)
+    elif met is not None:
+        scans.take(met)
+        virtual.count("scanned_bytes", sum(len(one.records) for one in met.found.values()))
+    need = scans.next_need(met)
+    if scans.is_over:
+        virtual.hit(LIMIT)
+    return need
+
+
+def _begin_ends(
+    exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans
+) -> dict[tuple[str, int], EndScan]:
+    virtual, made = virtual_topics(exchange), dict[tuple[str, int], EndScan]()
+    for topic in in_steps(listed.topics):
+        physical_topic, wanted = _physical(exchange, topic.name), dict[int, set[PartitionGroup]]()
+        for one in in_steps(topic.asked):
+            if one.time == LATEST:
+                wanted.setdefault(one.physical, set()).add(one.group)
+        for physical, groups in in_steps(wanted.items()):
+            start = broker.get((topic.name, physical, EARLIEST))
+            end = broker.get((topic.name, physical, LATEST))
+            if start is None or end is None or start.error_code or end.error_code or end.offset < 0:
+                continue
+            scan = EndScan(
+                (physical_topic, physical),
+                start.offset,
+                end.offset,
+                groups,
+                virtual.stretches,
+                end.leader_epoch,
+            )
+            made[topic.name, physical] = scan
+            scans.add(scan)
+    return made
+
+
+def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans) -> None:
+    for topic in in_steps(listed.topics):
+        physical_topic = _physical(exchange, topic.name)
+        for one in in_steps(topic.asked):
+            if one.time != EARLIEST and one.time < 0:
+                continue
+            answer = broker.get((topic.name, one.physical, one.time))
+            if answer is None or answer.error_code or answer.offset < 0:
+                continue
+            scan = FirstScan(
+                (physical_topic, one.physical),
+                one.group,
+                answer.offset,
+                ANY_TIME if one.time == EARLIEST else one.time,
+                Found(answer.offset, answer.timestamp),
+            )
+            listed.scans[topic.name, one] = scan
+            scans.add(scan)
+
+
+def _physical(exchange: Exchange, topic: str) -> bytes:
+    return bytes(exchange.scope.namespace.names.physical_topic(VirtualTopic(topic.encode())))
+
+
+def _answer_of(
+    name: str,
+    one: _Asked,
+    broker: _Answers,
+    ends: dict[tuple[str, int], EndScan],
+    first: FirstScan | None,
+) -> Any:
+    """Return the answer for a virtual partition."""
+    answer = broker.get((name, one.physical, one.time))
+    if answer is None:
+        return _answer(one.partition, AGAIN, -1)
+    end = ends.get((name, one.physical)) if one.time == LATEST else None
+    if end is not None and not end.is_refused:
+        return _changed(answer, one, end.end_of(one.group))
+    if first is None:
+        return copied(answer, partition_index=one.partition)
+    found = first.answer
+    if one.time == EARLIEST and not found.error_code and not first.is_refused:
+        # Where there is no record the partition begins where it ends.
+        last = broker.get((name, one.physical, LATEST))
+        if last is not None and not last.error_code and first.found is None:
+            found = Found(min(found.offset, max(answer.offset, least_end(last.offset))))
+    elif first.is_at_end and not found.error_code and first.found is None:
+        found = Found(-1)
+    return _changed(answer, one, found)
+
+
+def _changed(answer: Any, one: _Asked, found: Found) -> Any:
+    if found.error_code:
+        return _answer(one.partition, found, -1)
+    epoch = answer.leader_epoch if found.offset >= 0 else -1
+    return copied(
+        answer,
+        partition_index=one.partition,
+        offset=found.offset,
+        timestamp=found.timestamp_ms,
+        leader_epoch=epoch,
+    )
+
+
+def _answer(partition: int, found: Found, leader_epoch: int) -> Any:
+    return ListOffsetsResponse.ListOffsetsPartitionResponse(
+        partition_index=partition,
+        error_code=found.error_code,
+        timestamp=found.timestamp_ms,
+        offset=found.offset,
+        leader_epoch=leader_epoch,
+    )

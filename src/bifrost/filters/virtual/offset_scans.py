@@ -1,0 +1,263 @@
+"""What a ListOffsets of virtual partitions reads from brokers, until its answer is known.
+
+    the end                 of the last own record        TailScan, from the end back
+    the earliest record     the first own one             FirstScan, from the start of the log on
+    the record of a time    the first own one from then   FirstScan, from the record that the broker answers with
+
+Several virtual partitions of one physical that need the same part of its log read it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
+from bifrost.records.codec.client_batch import as_batch, read_columns
+from bifrost.records.codec.errors import RecordsError
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.tenancy.virtual_partitions.partition_end import least_end
+from bifrost.tenancy.virtual_partitions.tail_scan import TailScan
+from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, first_batch
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.steps import in_steps
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+    from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Place
+
+MAX_SCAN_BYTES = 16 * 1024 * 1024
+"""Most bytes of one physical partition that are read for one answer: the end of a virtual partition is in less than
+that, if its records have up to 1 KiB."""
+MAX_SCANNED_BYTES = 64 * 1024 * 1024
+"""Most bytes that are read for a request, some 0.2 s of work. Partitions beyond it have an error with which clients ask
+for these again."""
+LIMIT = "virtual_offset_bytes"
+"""What the metrics call both."""
+AT_A_TIME = 100
+"""Most parts of logs that are asked for before some of them are looked into."""
+CHUNK, FIRST_CHUNK = 1024 * 1024, 64 * 1024
+"""Bytes that are read at a time, and at first where one batch is likely to be enough."""
+MAX_UNPACKED = 16 * 1024 * 1024
+"""Most bytes of a batch that is unpacked to find a record by its time; of a larger one the first record is answered."""
+ANY_TIME = -1
+
+_LATER = frozenset(
+    {
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+    }
+)
+"""Errors that pass by themselves; after others, such as a missing right to read, the broker's own answer stands."""
+
+
+class Found(NamedTuple):
+    """The answer for a virtual partition."""
+
+    offset: int
+    timestamp_ms: int = -1
+    error_code: int = 0
+
+
+AGAIN = Found(-1, -1, int(ErrorCode.KAFKA_STORAGE_ERROR))
+"""With this error clients ask again."""
+
+
+class _Scan:
+    """What all have in common: where to read next, and how much was read."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.read_bytes, self.is_done = place, 0, False
+        self.error: Found | None = None
+        """The answer if the log could not be read."""
+        self.is_refused = False
+        """Whether the broker's own answer stands."""
+
+    @property
+    def wanted(self) -> StoredAt | None:
+        """What to read next; None: nothing more."""
+        raise NotImplementedError
+
+    def take(self, stored: StoredBatch) -> None:
+        """Take what was read."""
+        self.read_bytes += len(stored.records)
+        if stored.error_code:
+            self.is_done = True
+            if stored.error_code in _LATER:
+                self.error = AGAIN
+            else:
+                self.is_refused = True
+            return
+        try:
+            self._look_into(stored.records)
+        except UnfitBatch:
+            self.is_done = self.is_refused = True
+
+    def _look_into(self, records: bytes) -> None:
+        raise NotImplementedError
+
+
+class EndScan(_Scan):
+    """Looks for the ends of the virtual partitions of a physical one."""
+
+    def __init__(
+        self,
+        place: Place,
+        start: int,
+        end: int,
+        groups: set[PartitionGroup],
+        known: KnownStretches,
+        leader_epoch: int,
+    ) -> None:
+        """Begin.
+
+        Args:
+            place: the physical partition.
+            start: where its log begins.
+            end: and where it ends.
+            groups: whose ends are wanted.
+            known: what was read before, which this adds to.
+            leader_epoch: the broker's, -1: not known.
+        """
+        super().__init__(place)
+        self._known, self._leader_epoch = known, leader_epoch
+        before = known.of(place, leader_epoch)
+        self._tail = TailScan(max(start, least_end(end)), end, groups, before)
+        self.is_done = self._tail.offset is None
+        self._begin = self._tail.found.begin
+
+    @property
+    def wanted(self) -> StoredAt | None:
+        """What to read next."""
+        offset = self._tail.offset
+        return None if self.is_done or offset is None else StoredAt(*self.place, offset, CHUNK)
+
+    def end_of(self, group: PartitionGroup) -> Found:
+        """Return the end of a virtual partition, as far as it is known."""
+        if self._tail.offset is not None and self._tail.found.begin < self._begin:
+            return AGAIN  # What was read is remembered, so the next request gets further.
+        return self.error or Found(self._tail.end_of(group))
+
+    def _look_into(self, records: bytes) -> None:
+        if not self._tail.take(records):
+            # The end of the log has gone: a broker that had not all has become its leader.
+            self.error, self.is_done = AGAIN, True
+        elif self._tail.offset is None or self.read_bytes >= MAX_SCAN_BYTES:
+            self.is_done = True
+        if self._tail.found.begin < self._begin:
+            self._known.add(self.place, self._leader_epoch, self._tail.found)
+
+
+class FirstScan(_Scan):
+    """Looks for the first record of a virtual partition that is not older than a time."""
+
+    def __init__(self, place: Place, group: PartitionGroup, offset: int, time_ms: int, broker: Found) -> None:
+        """Begin.
+
+        Args:
+            place: the physical partition.
+            group: of the virtual partition.
+            offset: where to begin.
+            time_ms: the time, or `ANY_TIME`.
+            broker: the broker's answer for the physical partition.
+        """
+        super().__init__(place)
+        self._group, self._at, self._from, self._time_ms = group, offset, offset, time_ms
+        self._broker = broker
+        self.found: Found | None = None
+        self.is_at_end = False
+        """Whether there is none up to the end of the log."""
+
+    @property
+    def wanted(self) -> StoredAt | None:
+        """What to read next."""
+        size = CHUNK if self.read_bytes else FIRST_CHUNK
+        return None if self.is_done else StoredAt(*self.place, self._at, size)
+
+    @property
+    def answer(self) -> Found:
+        """What was found; where the limit was met, it is certain that there is none before the offset."""
+        if self.error is not None or self.is_refused:
+            return self.error or self._broker
+        return self.found or Found(max(self._at, self._broker.offset), self._broker.timestamp_ms)
+
+    def _look_into(self, records: bytes) -> None:
+        end, batch = first_batch(records, self._group, self._from, self._time_ms)
+        if batch is not None:
+            self.found = self._record_in(batch)
+            self.is_done = self.found is not None
+        if end <= self._at:
+            self.is_done = self.is_at_end = True
+        else:
+            self._at = end
+            self.is_done = self.is_done or self.read_bytes >= MAX_SCAN_BYTES
+
+    def _record_in(self, data: memoryview) -> Found | None:
+        """Return the record of a batch; None: only records before the offset are so late."""
+        batch = as_batch(data)
+        first = max(batch.base_offset, self._from)
+        if self._time_ms == ANY_TIME:
+            return Found(first, self._broker.timestamp_ms)
+        if batch.is_control or batch.is_log_append_time:
+            return Found(first, batch.max_timestamp_ms)
+        try:
+            columns = read_columns(batch, MemoryBudget("request", MAX_UNPACKED))
+            least = self._time_ms - batch.base_timestamp_ms
+            deltas, offsets = columns.timestamp_deltas, columns.offset_deltas
+            for row in range(len(columns)):
+                offset = batch.base_offset + offsets[row]
+                if deltas[row] >= least and offset >= self._from:
+                    return Found(offset, batch.base_timestamp_ms + deltas[row])
+        except RecordsError:
+            return Found(first, batch.max_timestamp_ms)
+        return None
+
+
+class OffsetScans:
+    """All of one request."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._scans: list[_Scan] = []
+        self.is_begun = False
+        self._read_bytes = 0
+        self.is_over = False
+        """Whether the request has met its limit, so that what is not known has to be asked for again."""
+
+    def add(self, scan: _Scan) -> None:
+        """Add one."""
+        self._scans.append(scan)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._scans)
+
+    def take(self, met: StoredBatches) -> None:
+        """Give what was read to those that have asked for it."""
+        self._read_bytes += sum(len(one.records) for one in met.found.values())
+        for scan in in_steps(self._scans):
+            wanted = scan.wanted
+            stored = None if wanted is None else met.found.get(wanted)
+            if stored is not None:
+                scan.take(stored)
+
+    def next_need(self, met: StoredBatches | None) -> StoredBatches | None:
+        """Return what to read next; None: nothing more."""
+        if self._read_bytes >= MAX_SCANNED_BYTES:
+            for scan in self._open():
+                scan.error, scan.is_done, self.is_over = AGAIN, True, True
+            return None
+        wanted: dict[StoredAt, None] = {}
+        for scan in self._open():
+            at = scan.wanted
+            if at is not None and len(wanted) < AT_A_TIME:
+                wanted[at] = None
+        if not wanted:
+            return None
+        return StoredBatches(tuple(wanted), waited_ns=0 if met is None else met.waited_ns)
+
+    def _open(self) -> Iterator[_Scan]:
+        return (scan for scan in in_steps(self._scans) if not scan.is_done)

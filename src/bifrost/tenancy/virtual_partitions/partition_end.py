@@ -1,0 +1,18 @@
+"""Where a virtual partition ends, though the offsets of its physical partition go on.
+
+    ... own own | others others others others others others |
+                ^ end of the virtual partition              ^ end of the physical one
+
+It ends behind its last record, so that records of others do not count as lag. Only where none of the last records is
+its own it ends later, by `least_end`, which follows the physical end in steps. So the end is found in a part of the log
+that has a bound, however long ago the last own record was written, and a consumer that goes on to it keeps up with what
+is deleted behind it. All gateways say the same, for nothing but the log decides.
+"""
+
+STEP = 8_192
+"""The end of a virtual partition is found in less than twice so many offsets: at 1 KiB a record, in 16 MiB."""
+
+
+def least_end(physical_end: int) -> int:
+    """Return the offset at which a virtual partition ends at the least, from where its physical partition ends."""
+    return max(0, (physical_end // STEP - 1) * STEP)

@@ -1,0 +1,172 @@
+"""The scans themselves; what a client sees of them is in test_listed_offsets.py."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
+from bifrost.filters.virtual import offset_scans
+from bifrost.filters.virtual.offset_scans import (
+    AGAIN,
+    ANY_TIME,
+    CHUNK,
+    FIRST_CHUNK,
+    EndScan,
+    FirstScan,
+    Found,
+    OffsetScans,
+)
+from bifrost.records.crc32c import crc32c
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Stretch
+from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
+from support.clients.record_batches import TIMESTAMP_MS, build_batch
+
+PLACE = (b"physical", 3)
+FIRST, SECOND = PartitionGroup(0), PartitionGroup(1)
+BROKER = Found(0, 77)
+
+
+def batch(group: int, base: int, *, attributes: int = 0, compression_type: int = 0) -> bytes:
+    """Return a batch of two records, the second a millisecond after the first."""
+    one = build_batch(
+        [b"one", b"two"],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        compression_type=compression_type,
+    )
+    made = marked_batch(one, group)
+    whole = bytearray(b"".join(made) if isinstance(made, tuple) else made)
+    whole[22] |= attributes
+    struct.pack_into(">I", whole, 17, crc32c(bytes(whole[21:])))
+    return base.to_bytes(8, "big") + bytes(whole[8:])
+
+
+def log_of(*groups: int, base: int = 0) -> bytes:
+    return b"".join(batch(group, base + 2 * at) for at, group in enumerate(groups))
+
+
+def first(time_ms: int = ANY_TIME, offset: int = 0) -> FirstScan:
+    return FirstScan(PLACE, SECOND, offset, time_ms, BROKER)
+
+
+def test_the_first_own_batch_is_looked_for_in_larger_and_larger_parts() -> None:
+    scan = first()
+    asked = []
+    for records in (log_of(0), log_of(0, 0, base=2), log_of(0, 1, 0, base=6)):
+        asked.append(scan.wanted)
+        scan.take(StoredBatch(0, records))
+
+    assert asked == [StoredAt(*PLACE, 0, FIRST_CHUNK), StoredAt(*PLACE, 2, CHUNK), StoredAt(*PLACE, 6, CHUNK)]
+    assert (scan.wanted, scan.answer) == (None, Found(8, 77))
+
+
+def test_the_first_offset_is_not_before_that_of_the_broker() -> None:
+    scan = first(offset=5)
+    scan.take(StoredBatch(0, log_of(1, base=4)))
+
+    assert scan.answer == Found(5, 77)
+
+
+def test_a_batch_whose_late_record_is_before_the_offset_is_passed_over() -> None:
+    """Records need not be in the order of their times."""
+    late = bytearray(batch(1, 0))
+    struct.pack_into(">q", late, 35, TIMESTAMP_MS + 100)
+    scan = first(TIMESTAMP_MS + 50)
+    scan.take(StoredBatch(0, bytes(late) + log_of(1, base=2)))
+    assert scan.wanted == StoredAt(*PLACE, 2, CHUNK)
+    scan.take(StoredBatch(0, b""))
+
+    assert (scan.is_at_end, scan.found) == (True, None)
+
+
+@pytest.mark.parametrize("attributes", [0x08, 0x20], ids=["log append time", "marker"])
+def test_a_batch_with_one_time_has_it_from_its_first_record_on(attributes: int) -> None:
+    scan = first(TIMESTAMP_MS + 1)
+    scan.take(StoredBatch(0, batch(1, 4, attributes=attributes)))
+
+    assert scan.answer == Found(4, TIMESTAMP_MS + 1)
+
+
+def test_a_batch_that_is_too_large_or_broken_has_its_first_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offset_scans, "MAX_UNPACKED", 1)
+    large = first(TIMESTAMP_MS + 1)
+    large.take(StoredBatch(0, batch(1, 4, compression_type=1)))
+    broken = first(TIMESTAMP_MS + 1)
+    broken.take(StoredBatch(0, batch(1, 4, attributes=4)))
+
+    assert large.answer == broken.answer == Found(4, TIMESTAMP_MS + 1)
+
+
+def test_the_search_for_the_first_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offset_scans, "MAX_SCAN_BYTES", 2 * len(batch(0, 0)))
+    scan = first()
+    scan.take(StoredBatch(0, log_of(0)))
+    assert scan.wanted is not None
+    scan.take(StoredBatch(0, log_of(0, base=2)))
+
+    assert (scan.wanted, scan.found, scan.answer) == (None, None, Found(4, 77))
+
+
+def test_what_was_read_of_a_long_tail_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tail that is too long for one request is known after some."""
+    known, log = KnownStretches(), log_of(1, *[0] * 599)
+    size = len(batch(0, 0))
+    monkeypatch.setattr(offset_scans, "MAX_SCAN_BYTES", 100 * size)
+    answers = [AGAIN]
+    while answers[-1] == AGAIN:
+        scan = EndScan(PLACE, 0, 1200, {SECOND}, known, 4)
+        while scan.wanted is not None:
+            at = scan.wanted.offset // 2 * size
+            scan.take(StoredBatch(0, log[at : at + 40 * size]))
+        answers.append(scan.end_of(SECOND))
+
+    assert len(answers) > 5
+    assert answers[-1] == Found(2)
+    assert known.of(PLACE, 4) == Stretch(0, 1200, {0: 1199, 1: 1})
+
+
+def test_a_tail_whose_first_part_is_too_long_is_no_reason_to_ask_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer is behind the last own record, not always directly."""
+    monkeypatch.setattr(offset_scans, "MAX_SCAN_BYTES", 2 * len(batch(0, 0)))
+    scan = EndScan(PLACE, 0, 1200, {FIRST, SECOND}, KnownStretches(), 4)
+    scan.take(StoredBatch(0, log_of(0, 0, base=1200 - 64)))
+
+    assert scan.wanted is None
+    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(1200), Found(1200))
+
+
+def test_nothing_is_read_of_what_is_known() -> None:
+    known = KnownStretches()
+    known.add(PLACE, 4, Stretch(0, 10, {0: 9, 1: 3}))
+    scan = EndScan(PLACE, 0, 10, {FIRST, SECOND}, known, 4)
+
+    assert scan.wanted is None
+    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(10), Found(4))
+
+
+def test_nothing_before_the_start_of_the_log_is_read() -> None:
+    scan = EndScan(PLACE, 8, 10, {FIRST, SECOND}, KnownStretches(), -1)
+    assert scan.wanted == StoredAt(*PLACE, 8, CHUNK)
+    scan.take(StoredBatch(0, log_of(0, base=8)))
+
+    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(10), Found(8))
+
+
+def test_those_that_want_the_same_share_it() -> None:
+    scans, one, two = OffsetScans(), first(), first(TIMESTAMP_MS)
+    for scan in (one, two):
+        scans.add(scan)
+    need = scans.next_need(None)
+    assert need == StoredBatches((StoredAt(*PLACE, 0, FIRST_CHUNK),), message=need.message if need else None)
+    assert need is not None
+    scans.take(StoredBatches(need.wanted, {need.wanted[0]: StoredBatch(0, log_of(1))}, waited_ns=5))
+
+    assert (one.answer, two.answer) == (Found(0, 77), Found(0, TIMESTAMP_MS))
+    assert scans.next_need(None) is None
+    assert len(scans) == 2

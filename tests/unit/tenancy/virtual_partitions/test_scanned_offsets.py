@@ -1,0 +1,37 @@
+import pytest
+
+from bifrost.tenancy.virtual_partitions import scanned_offsets
+from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "expected"),
+    [(9, 2, 9), (10, 2, 30), (29, 2, 30), (30, 2, 30), (31, 2, 31), (10, 3, 10), (10, -1, 10)],
+)
+def test_a_consumer_goes_on_behind_what_was_fetched(offset: int, epoch: int, expected: int) -> None:
+    scanned = ScannedOffsets()
+    scanned.note("one", 10, 30, 2)
+
+    assert scanned.after("one", offset, epoch) == expected
+    assert scanned.after("other", offset, epoch) == offset
+
+
+def test_what_was_fetched_to_its_end_is_forgotten() -> None:
+    scanned = ScannedOffsets()
+    scanned.note("one", 10, 30, 2)
+    scanned.note("one", 30, 30, 2)
+    scanned.note("two", 10, 30, 2)
+    scanned.forget("two")
+    scanned.forget("three")
+
+    assert len(scanned) == 0
+    assert scanned.after("one", 10, 2) == scanned.after("two", 10, 2) == 10
+
+
+def test_partitions_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanned_offsets, "MAX_PARTITIONS", 3)
+    scanned = ScannedOffsets()
+    scanned.note("one", 0, 1, 0)
+
+    assert scanned.has_room(2)
+    assert not scanned.has_room(3)
