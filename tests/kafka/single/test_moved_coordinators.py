@@ -16,7 +16,9 @@ from bifrost.wire.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     DescribeTransactionsRequest,
+    FindCoordinatorRequest,
     InitProducerIdRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
 )
@@ -136,6 +138,13 @@ ASKED: dict[str, tuple[Message, int, str, Callable[[Any], Any], Any]] = {
         lambda response: sorted((one.group_id, one.error_code) for one in response.results),
         [(name, ErrorCode.NONE) for name in NAMES],
     ),
+    "InitProducerId": (
+        InitProducerIdRequest(transactional_id=NAMES[0], transaction_timeout_ms=60_000),
+        4,
+        "__transaction_state",
+        lambda response: response.error_code,
+        ErrorCode.NONE,
+    ),
     "DescribeTransactions": (
         DescribeTransactionsRequest(transactional_ids=NAMES),
         0,
@@ -159,3 +168,21 @@ def test_what_a_coordinator_refuses_that_has_moved_is_asked_at_the_new_one(
     answer = shown(client.request(request, version))
 
     assert answer == expected
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_who_has_asked_for_the_new_coordinator_is_served_by_it(
+    version: int, client: RawClient, kafka_cluster: EmbeddedKafka
+) -> None:
+    commit_offsets(client)
+    move_leaders(kafka_cluster, "__consumer_offsets")
+    _settle(kafka_cluster)
+    codes = set[int]()
+
+    for name in NAMES:
+        keys = {"coordinator_keys": [name]} if version >= 4 else {"key": name}
+        client.request(FindCoordinatorRequest(key_type=0, **keys), version)
+        left = client.request(LeaveGroupRequest(group_id=name, member_id="no-member"), 2)
+        codes.add(left.error_code)
+
+    assert codes == {ErrorCode.UNKNOWN_MEMBER_ID}

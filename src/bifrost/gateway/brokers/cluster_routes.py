@@ -15,7 +15,7 @@ from bifrost.filters.api_versions import OfferedVersions
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.routes.keyed_parts import Key
+from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
@@ -102,6 +102,16 @@ class ClusterRoutes:
                 self._by_name.put(found.name.encode(), nodes, now_ms)
             if any(found.topic_id):
                 self._by_id.put(found.topic_id, nodes, now_ms)
+
+    def learn_coordinators(self, request: Any, response: Any) -> None:
+        """Take the coordinators from an answer to a client's FindCoordinator."""
+        kind = request.key_type
+        if kind not in (GROUP, TRANSACTION):
+            return  # Share partitions (KIP-932): clients send nothing to these coordinators.
+        for one in in_steps(response.coordinators):
+            self._learn((kind, one.key), one)
+        if request.key:
+            self._learn((kind, request.key), response)  # up to v3
 
     # -- look-ups
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.error_response import error_response
 from bifrost.gateway.routing.fetch_polls import FetchPolls
-from bifrost.gateway.routing.keyed_requests import MOVED, KeyedRequest, codes_of
+from bifrost.gateway.routing.keyed_requests import FOLLOWED, MOVED, KeyedRequest, codes_of
 from bifrost.gateway.routing.split_requests import SplitRequest, split_of
 from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
@@ -18,7 +18,7 @@ from bifrost.routes.shapes import shapes_of
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.messages import MetadataResponse
+from bifrost.wire.messages import FindCoordinatorResponse, MetadataResponse
 from bifrost.wire.schema import request_schema
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Dispatch:
         nodes = [router.cluster.routes.coordinator(key) for key in keys]
         if not is_last and None in nodes:
             return False
-        if kind in _LISTS:
+        if kind in _LISTS or request.api_key in FOLLOWED:
             KeyedRequest(router, request, keys).send()
             return True
         turn = router.turn()
@@ -156,6 +156,9 @@ class Dispatch:
             message = request.read(frame)
             if isinstance(message, MetadataResponse):
                 self._router.cluster.routes.learn(message)
+            elif isinstance(message, FindCoordinatorResponse):
+                # A client asks when a coordinator has refused it, and then expects that the next request is served.
+                self._router.cluster.routes.learn_coordinators(request.decoded(), message)
             show_one(message)
             return request.answered_by(message)
         is_changed = route_kind(request.api_key) is RouteKind.CONTROLLER

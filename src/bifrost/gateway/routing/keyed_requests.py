@@ -38,6 +38,13 @@ ASKED_AGAIN_S = 15.0
 """How long coordinators are looked for after the first refusal: a controller misses a broker after 9 s
 (`broker.session.timeout.ms`), and a client waits for 30 s at least (`request.timeout.ms`)."""
 
+FOLLOWED = frozenset({ApiKey.INIT_PRODUCER_ID})
+"""APIs with one key that are asked again as well: a producer's first request, with nothing before it whose order counts.
+Its clients ask again for the same errors (TransactionManager.InitProducerIdHandler)."""
+
+_DONE_ONCE = frozenset({ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID})
+"""APIs that a broker may have done whose answer is lost: the client decides whether to ask again."""
+
 PAUSE_S = 0.1
 """Between two look-ups: Kafka's default of `retry.backoff.ms`."""
 
@@ -99,7 +106,7 @@ class KeyedRequest:
         is_all = len(keys) == len(self._keys)
         if frame is None:
             message = _error(part, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            is_refused = not may_be_done or part.api_key != ApiKey.DELETE_GROUPS
+            is_refused = not may_be_done or part.api_key not in _DONE_ONCE
             self._take(message, keys, keys if is_refused else [])
         elif not MOVED.isdisjoint(codes_of(part, frame)):
             message = part.read(frame)
