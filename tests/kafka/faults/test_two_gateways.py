@@ -22,6 +22,7 @@ from support.faults.lasting_clients import CLIENT_ID, LastingClients
 from support.faults.relayed_kafka import LISTENER, REQUEST_LOG, RelayedKafka
 from support.gateways.gateway_process import HOST, INITECH, GatewayProcess
 from support.gateways.haproxy import HAProxy, find_haproxy
+from support.gateways.open_connections import connections_to
 from support.gateways.worker_gateway import await_true
 from support.physical_names import physical_name
 from support.skips.optional_parts import HAPROXY, lacks
@@ -161,7 +162,4 @@ def programs_in(kafka: RelayedKafka, programs: Programs, seen: list[tuple[str, A
 
 def clients_of(gateway: GatewayProcess) -> int:
     """Return how many connections to its ports a gateway has."""
-    ports = {gateway.bootstrap_port, gateway.broker_port(1)}
-    family = [psutil.Process(gateway.pid), *psutil.Process(gateway.pid).children(recursive=True)]
-    connections = [one for process in family for one in process.net_connections("tcp4")]
-    return sum(one.laddr.port in ports and one.status == psutil.CONN_ESTABLISHED for one in connections)
+    return connections_to(gateway.pid, {gateway.bootstrap_port, gateway.broker_port(1)})

@@ -39,7 +39,7 @@ ASKED_AGAIN_S = 15.0
 (`broker.session.timeout.ms`), and a client waits for 30 s at least (`request.timeout.ms`)."""
 
 FOLLOWED = frozenset({ApiKey.INIT_PRODUCER_ID})
-"""APIs with one key that are asked again as well: a producer's first request, with nothing before it whose order counts.
+"""APIs with one key that are asked again as well: nothing is sent before a producer's first request whose order counts.
 Its clients ask again for the same errors (TransactionManager.InitProducerIdHandler)."""
 
 _DONE_ONCE = frozenset({ApiKey.DELETE_GROUPS, ApiKey.INIT_PRODUCER_ID})
