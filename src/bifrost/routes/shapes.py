@@ -18,6 +18,7 @@ Ops = list[tuple[int, int, int]]
 
 _TOPICS = frozenset({"TopicData", "Topics", "Responses"})
 _PARTITIONS = frozenset({"PartitionData", "Partitions", "PartitionIndexes", "PartitionResponses"})
+_FORGOTTEN = frozenset({"ForgottenTopicsData"})
 _INDEXES = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes"})
 _NAMES, _IDS = frozenset({"Name", "Topic"}), "TopicId"
 _MARKS = ("high_watermark", "last_stable_offset", "log_start_offset")
@@ -40,6 +41,8 @@ class Shapes:
     offsets: dict[str, int]
     """Where the request's fields of fixed size before the topics stand, from the body's beginning, as far as none of
     another size is before them."""
+    forgotten: Shape | None
+    """Of Fetch from v7 on: the fields after the topics, as the list of those that leave a session (KIP-227)."""
 
 
 @cache
@@ -57,6 +60,7 @@ def shapes_of(api_key: ApiKey, version: int) -> Shapes:
         response.response_header_version(version) >= 1,
         any(one.kafka_name == _IDS for one in _sections(request, version)[1]),
         _offsets(_sections(request, version)[0], version),
+        _forgotten(request, version),
     )
 
 
@@ -98,6 +102,23 @@ def _shape(schema: MessageSchema, version: int) -> Shape:
     if is_struct:
         sections[2] += writer.end()
     return Shape(sections, writer.is_flexible, leader_tag)
+
+
+def _forgotten(schema: MessageSchema, version: int) -> Shape | None:
+    after = _sections(schema, version)[4]
+    if not any(one.kafka_name in _FORGOTTEN for one in after):
+        return None
+    before, topics, rest = _divided(after, version, _FORGOTTEN)
+    head, _, tail = _divided(topics.fields, version, _PARTITIONS)
+    writer = _Writer(version, schema.is_flexible(version))
+    sections = [
+        writer.fields(before),
+        writer.fields(head, has_key=True),
+        [(What.INDEX, 0, 0)],
+        writer.fields(tail) + writer.end(),
+        writer.fields(rest) + writer.end(),
+    ]
+    return Shape(sections, writer.is_flexible, -1)
 
 
 class _Writer:

@@ -27,7 +27,17 @@ class Split:
     has_error: bool
     """Whether a partition's answer has an error."""
 
+    memory: int
+    """Bytes that are held for it, besides answers."""
+
     def __init__(self, request: Shape, template: Template, segments: list[Buffer], start: int) -> None: ...
+    def behind(self, shape: Shape) -> Split:
+        """Return what the fields after the topics list, by a shape of these.
+
+        Raises:
+            MalformedFrame: they do not parse so.
+        """
+
     @property
     def before(self) -> bytes:
         """The fields before the topics."""
@@ -78,7 +88,7 @@ class Split:
         """Take over what the broker has answered to an earlier request, for partitions asked for in the same words."""
 
     def carry(self, earlier: Split) -> None:
-        """Take over the watermarks that answers to an earlier request had."""
+        """Take over the watermarks that answers to an earlier request had, and what its client was told."""
 
     def release(self) -> None:
         """Drop all answers; the watermarks in them stay known."""
@@ -86,11 +96,15 @@ class Split:
     def stale(self) -> list[bytes]:
         """Return the topics whose leaders are others than the table says, by the errors in the answers."""
 
-    def merged(self, head: bytes, fills: bool = False) -> Buffer:
+    def merged(
+        self, head: bytes, fills: bool = False, session_id: int = 0, only_changed: bool = False
+    ) -> Buffer:
         """Return the answer as one frame without its length.
 
         Args:
             head: the header of the response.
             fills: whether partitions without an answer are in it, with no error and no records; else they are left
                 out.
+            session_id: of Fetch, the client's session (KIP-227); 0: it has none.
+            only_changed: whether the answer has only partitions with something new for the client of the session.
         """

@@ -13,12 +13,15 @@ gateway received them), and the parts refer to those pieces.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
 
 from bifrost.routes.leaders cimport NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, LeaderTable, Leaders, is_stale
 from bifrost.routes.shape cimport (
     AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, copy, open_pieces,
+)
+from bifrost.routes.slots cimport (
+    ALL, ANSWERED, CHANGED, Slot, Topic, hashed, is_shown, slots_of, slots_shown,
 )
 from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count, put_tags
 from bifrost.wire.errors import MalformedFrame
@@ -31,41 +34,11 @@ cdef enum:
     ASKED_AGAIN_MS = 1000     # how long it is believed that a topic does not exist, or lacks a partition
     SURE_MS = 5000            # how long a leader is surely no follower: these serve consumers too (KIP-392)
     KEPT_MS = 60000           # after this time leaders are asked for again in any case
-
-cdef struct Slot:
-    int32_t topic, index, node, next       # next: in the same bucket of the hash table
-    Py_ssize_t start, end                  # of the request's partition
-    const uint8_t* answer                  # of the answer's partition; NULL: there is none
-    Py_ssize_t size, error_at, index_at, data
-    Py_ssize_t tags_at                     # of its tagged fields, if there are any; else -1
-    int16_t error
-    uint8_t has_marks, is_sure
-    uint8_t marks[MARKS]
-
-cdef struct Topic:
-    Py_ssize_t start, head, tail, end      # the topic, behind its fields before the partitions, behind these, its end
-    int32_t first, count                   # its slots
-    int32_t same                           # the topic before that has the same key, -1: none
-
+    TOPIC_OBJECTS = 200       # bytes of a topic's key and its places in a list and a dictionary
+    SESSION_ID_AT = 6         # behind the throttle time and the error code of Fetch
 
 @cython.final
 cdef class Split:
-    cdef Shape request
-    cdef Template template
-    cdef list segments, keys, frames
-    cdef dict first_of
-    cdef Piece* pieces
-    cdef Slot* slots
-    cdef Topic* topics
-    cdef int32_t* buckets
-    cdef int count, slot_room, topic_count, topic_room, hint
-    cdef uint32_t mask
-    cdef Py_ssize_t start, topics_at, after_at, size
-    cdef int32_t throttle_ms
-    cdef bint is_plain
-    cdef readonly int64_t data_bytes
-    cdef readonly bint has_error
-
     def __dealloc__(self):
         PyMem_Free(self.pieces)
         PyMem_Free(self.slots)
@@ -142,12 +115,21 @@ cdef class Split:
         self.request.walk(PARTITION, c)
         slot.topic, slot.index, slot.end = self.topic_count, c.index, c.pos
         slot.node, slot.answer, slot.has_marks, slot.error = NO_NODE, NULL, False, 0
+        slot.is_told = slot.had_data = False
+        memset(slot.marks, 0xFF, MARKS)  # What is not known is -1.
         self.count += 1
         return 0
 
     @property
     def partitions(self):
         return self.count
+
+    @property
+    def memory(self):
+        return self.size + self.slot_room * sizeof(Slot) + self.topic_room * (sizeof(Topic) + TOPIC_OBJECTS)
+
+    def behind(self, Shape shape not None):
+        return Split(shape, self.template, self.segments, self.after_at)
 
     @property
     def before(self):
@@ -387,13 +369,21 @@ cdef class Split:
             self.throttle_ms = max(self.throttle_ms, earlier.throttle_ms)
 
     def carry(self, Split earlier not None):
+        cdef Slot* slot
+        cdef Slot* found
         cdef int i, at
         earlier.hint = 0
         for i in range(self.count):
-            at = earlier.find(earlier.first_of.get(self.keys[self.slots[i].topic], -1), self.slots[i].index)
-            if at >= 0 and earlier.slots[at].has_marks and not self.slots[i].has_marks:
-                self.slots[i].has_marks = True
-                memcpy(self.slots[i].marks, earlier.slots[at].marks, MARKS)
+            slot = &self.slots[i]
+            at = earlier.find(earlier.first_of.get(self.keys[slot.topic], -1), slot.index)
+            if at < 0:
+                continue
+            found = &earlier.slots[at]
+            if found.has_marks and not slot.has_marks:
+                slot.has_marks = True
+                memcpy(slot.marks, found.marks, MARKS)
+            slot.is_told = found.is_told
+            memcpy(slot.told, found.told, MARKS)
 
     def release(self):
         cdef int i
@@ -413,13 +403,13 @@ cdef class Split:
 
     # -- the answer
 
-    def merged(self, bytes head not None, bint fills=False):
+    def merged(self, bytes head not None, bint fills=False, int32_t session_id=0, bint only_changed=False):
         cdef Template template = self.template
         cdef const uint8_t* body = <const uint8_t*>PyBytes_AS_STRING(template.body)
         cdef Output out
         cdef Py_ssize_t at
-        cdef int t, count = 0
-        if len(self.frames) == 1 and self.is_plain and self.is_whole():
+        cdef int t, count = 0, mode = CHANGED if only_changed else ALL if fills else ANSWERED
+        if len(self.frames) == 1 and self.is_plain and not session_id and self.is_whole():
             return self.frames[0]
         open_output(&out)
         out.owner = out.segments = NULL
@@ -427,16 +417,33 @@ cdef class Split:
         put(&out, body, template.topics_at)
         if template.throttle_at == IN_FRONT:
             write_size(out.data + PyBytes_GET_SIZE(head), self.throttle_ms)
+        if session_id:
+            write_size(out.data + PyBytes_GET_SIZE(head) + SESSION_ID_AT, session_id)
         for t in range(self.topic_count):
-            count += answered(&self.topics[t], self.slots, fills) > 0
+            count += slots_shown(&self.topics[t], self.slots, mode) > 0
         put_count(&out, template.shape, count)
         for t in range(self.topic_count):
-            self.put_topic(&out, t, fills)
+            self.put_topic(&out, t, mode)
         put(&out, body + template.after_at, PyBytes_GET_SIZE(template.body) - template.after_at)
         if template.throttle_at == BEHIND:
             at = out.size - PyBytes_GET_SIZE(template.body) + template.after_at
             write_size(out.data + at, self.throttle_ms)
+        if session_id:
+            self.note_told(mode)
         return take(&out)
+
+    cdef int note_told(self, int mode) noexcept:
+        """Remember what the client of a session knows now, and which partitions had records."""
+        cdef Slot* slot
+        cdef int i
+        for i in range(self.count):
+            slot = &self.slots[i]
+            slot.had_data = slot.answer != NULL and slot.data > 0
+            if is_shown(slot, mode):
+                # As CachedPartition.maybeUpdateResponseData: what had an error is in the next answer again.
+                slot.is_told = slot.has_marks and slot.error == 0
+                memcpy(slot.told, slot.marks, MARKS)
+        return 0
 
     cdef bint is_whole(self) noexcept:
         cdef int i
@@ -445,10 +452,10 @@ cdef class Split:
                 return False
         return True
 
-    cdef int put_topic(self, Output* out, int t, bint fills) except -1:
+    cdef int put_topic(self, Output* out, int t, int mode) except -1:
         cdef Topic* topic = &self.topics[t]
         cdef Template template = self.template
-        cdef int count = answered(topic, self.slots, fills), i
+        cdef int count = slots_shown(topic, self.slots, mode), i
         cdef bytes head
         if not count:
             return 0
@@ -456,9 +463,11 @@ cdef class Split:
         put(out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
         put_count(out, template.shape, count)
         for i in range(topic.first, topic.first + topic.count):
+            if not is_shown(&self.slots[i], mode):
+                continue
             if self.slots[i].answer != NULL:
                 self.put_answer(out, &self.slots[i])
-            elif fills:
+            else:
                 self.put_fill(out, &self.slots[i])
         put(out, PyBytes_AS_STRING(template.body) + template.tail_at, template.tail_end - template.tail_at)
         return 0
@@ -579,20 +588,3 @@ cdef const uint8_t* address(const uint8_t[::1] view) noexcept:
     if view.shape[0]:
         return &view[0]
     return NULL
-
-cdef inline uint32_t hashed(int topic, int32_t index) noexcept:
-    return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * <uint64_t>0x9E3779B97F4A7C15 >> 32)
-
-cdef int slots_of(Topic* topic, Slot* slots, int32_t node) noexcept:
-    cdef int i, found = 0
-    for i in range(topic.first, topic.first + topic.count):
-        found += slots[i].node == node
-    return found
-
-cdef int answered(Topic* topic, Slot* slots, bint fills) noexcept:
-    cdef int i, found = 0
-    if fills:
-        return topic.count
-    for i in range(topic.first, topic.first + topic.count):
-        found += slots[i].answer != NULL
-    return found

@@ -15,6 +15,7 @@ from bifrost.filters.api_versions import OfferedVersions
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.routes.fetch_session import FetchMemory
 from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shapes import Shapes
@@ -60,6 +61,7 @@ class ClusterRoutes:
         self._connect, self._now_ms = connect, now_ms
         self._by_name, self._by_id = LeaderTable(MAX_PARTITIONS), LeaderTable(MAX_PARTITIONS)
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
+        self.fetch_memory = FetchMemory()
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
         self._waiting: list[tuple[list[_Wanted], asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None

@@ -4,15 +4,20 @@
                                      │ others are still out: they go on, and serve the client's next Fetch
     next Fetch ──▶ partitions asked for in the same words wait for the polls that are out; only the others are sent
 
-A client's fetch session (KIP-227) would have to be taken apart as well, so there is none: the gateway answers as a
-broker does that has no room for sessions, and asks brokers without them. What a broker had nothing new for is in the
-answer with no records and the watermarks that were known last.
+A client's fetch session (KIP-227) ends here: brokers are asked for all its partitions without sessions, and the answer
+has those with something new. Without a session, what a broker had nothing new for is in the answer with no records and
+the watermarks that were known last.
 """
 
 import asyncio
+import random
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from bifrost.gateway.errors import BrokerError
+from bifrost.routes.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, MAX_EPOCH, NO_SESSION, FetchSession
+from bifrost.routes.session_frame import whole_fetch
 from bifrost.routes.shapes import Shapes, shapes_of
 from bifrost.routes.split import Split
 from bifrost.wire.api_keys import ApiKey
@@ -33,28 +38,37 @@ GRACE_S = 0.5
 WORTH_MS = 5
 """A poll that ends earlier is begun again if the client still waits at least so long."""
 
+HELD = "fetch_memory"
+"""What a Fetch counts as whose partitions are not kept, in `kafka_proxy_limits_hit_total`."""
+
 _SESSIONS_SINCE, _RACK_SINCE, _FLEXIBLE_SINCE = 7, 11, 12
-_NO_SESSION, _INITIAL_EPOCH, _FINAL_EPOCH = bytes(4), bytes(4), b"\xff\xff\xff\xff"
+_NO_SESSION, _FINAL_EPOCH = bytes(4), b"\xff\xff\xff\xff"
 
 
 class _Poll:
     """A part that a broker has, or has answered."""
 
-    __slots__ = ("isolation", "node_id", "split")
+    __slots__ = ("kind", "node_id", "split")
 
-    def __init__(self, node_id: int, split: Split, isolation: bytes) -> None:
-        self.node_id, self.split, self.isolation = node_id, split, isolation
+    def __init__(self, node_id: int, split: Split, kind: tuple[int, bytes]) -> None:
+        self.node_id, self.split, self.kind = node_id, split, kind
 
 
 class _Fetch:
     """A Fetch that the client awaits."""
 
     __slots__ = (
+        "begins_session",
         "due_s",
-        "isolation",
+        "epoch",
+        "is_begun",
+        "is_polled",
+        "kind",
         "max_bytes",
         "min_bytes",
         "request",
+        "session",
+        "session_id",
         "shapes",
         "split",
         "turn",
@@ -65,22 +79,22 @@ class _Fetch:
         self.turn, self.request, self.split = turn, request, split
         self.shapes: Shapes = shapes_of(ApiKey.FETCH, request.api_version)
         before = split.before
-        self.wait_ms = max(0, self._number(before, "max_wait_ms"))
-        self.min_bytes = self._number(before, "min_bytes")
-        self.max_bytes = self._number(before, "max_bytes")
+        self.wait_ms = max(0, self._number(before, "max_wait_ms", 0x7FFFFFFF))
+        self.min_bytes = self._number(before, "min_bytes", 0x7FFFFFFF)
+        self.max_bytes = self._number(before, "max_bytes", 0x7FFFFFFF)
+        self.session_id = self._number(before, "session_id", NO_SESSION)
+        self.epoch = self._number(before, "session_epoch", FINAL_EPOCH)
         at = self.shapes.offsets.get("isolation_level")
-        self.isolation = b"" if at is None else before[at : at + 1]
+        self.kind = request.api_version, b"" if at is None else before[at : at + 1]
+        """What answers depend on besides the partitions."""
         self.due_s = 0.0
+        self.session: FetchSession | None = None
+        self.begins_session = self.epoch == INITIAL_EPOCH
+        self.is_begun = self.is_polled = False
 
-    @property
-    def names_session(self) -> bool:
-        """Whether it is a part of a session, in place of a whole Fetch with or without the wish for one (KIP-227)."""
-        at = self.shapes.offsets.get("session_epoch")
-        return at is not None and self.split.before[at : at + 4] not in (_INITIAL_EPOCH, _FINAL_EPOCH)
-
-    def _number(self, before: bytes, name: str) -> int:
+    def _number(self, before: bytes, name: str, absent: int) -> int:
         at = self.shapes.offsets.get(name)
-        return 0x7FFFFFFF if at is None else int.from_bytes(before[at : at + 4], "big", signed=True)
+        return absent if at is None else int.from_bytes(before[at : at + 4], "big", signed=True)
 
 
 class FetchPolls:
@@ -96,32 +110,87 @@ class FetchPolls:
         """Answers to polls, for the client's next Fetch: one of each broker at most."""
         self._timer: asyncio.TimerHandle | None = None
         self._last: Split | None = None
+        """The last Fetch that was answered, whole."""
+        self._held_bytes = 0
+        self._session: FetchSession | None = None
+        self._is_starting = False
 
     def close(self) -> None:
         """Stop waiting."""
         if self._timer is not None:
             self._timer.cancel()
         self._waiting.clear()
+        self._hold(None)
 
     def begin(self, turn: "Turn", request: "Request", split: Split) -> None:
         """Take a Fetch; a broker, too, looks at the next one when it has answered the one before."""
-        fetch = _Fetch(turn, request, split)
-        if fetch.names_session:
-            # As FetchManager.newContext: there is no session, so none has this ID and epoch.
-            self._router.answer_error(turn, request, ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        self._waiting.append(_Fetch(turn, request, split))
+        self._start_next()
+
+    def _start_next(self) -> None:
+        """Begin with the first that waits; what is answered at once is followed by the next."""
+        if self._is_starting:
             return
-        self._waiting.append(fetch)
-        if len(self._waiting) == 1:
-            self._start(self._waiting[0])
+        self._is_starting = True
+        try:
+            while self._waiting and not self._waiting[0].is_begun:
+                self._start(self._waiting[0])
+        finally:
+            self._is_starting = False
 
     def _start(self, fetch: _Fetch) -> None:
+        fetch.is_begun = True
+        code = self._enter(fetch)
+        if code != ErrorCode.NONE:
+            self._waiting.popleft()
+            self._router.answer_error(fetch.turn, fetch.request, code)
+            return
+        routes, split = self._router.cluster.routes, fetch.split
+        if fetch.session is not None and (unknown := routes.unknown(split, fetch.shapes, self._router.home)):
+            self._router.start(self._look_up(fetch, unknown))
+        else:
+            self._poll(fetch)
+
+    def _enter(self, fetch: _Fetch) -> ErrorCode:
+        """Let a Fetch name all its partitions, if it is of a session; return why it is not, or NONE."""
+        if fetch.epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._session = None  # Its partitions are those of the last Fetch.
+            return ErrorCode.NONE
+        session, version = self._session, fetch.request.api_version
+        if session is None or self._last is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        code = session.refusal(fetch.session_id, fetch.epoch, version)
+        if code != ErrorCode.NONE:
+            return code
+        session.go_on()
+        assert fetch.shapes.forgotten is not None
+        forgotten = fetch.split.behind(fetch.shapes.forgotten)
+        whole = whole_fetch(
+            fetch.split, self._last, forgotten if forgotten.partitions else None, _after(version)
+        )
+        fetch.split = Split(fetch.shapes.request, fetch.shapes.template, [whole], fetch.request.body)
+        fetch.session = session
+        return ErrorCode.NONE
+
+    async def _look_up(self, fetch: _Fetch, topics: list[bytes]) -> None:
+        """Learn the leaders of a session's partitions; what is not known then goes to any broker."""
+        routes = self._router.cluster.routes
+        with suppress(BrokerError):
+            await routes.look_up_leaders(topics, by_id=fetch.shapes.is_by_id)
+        if self._waiting and self._waiting[0] is fetch:
+            routes.unknown(fetch.split, fetch.shapes, self._router.home)
+            self._poll(fetch)
+
+    def _poll(self, fetch: _Fetch) -> None:
+        """Ask each leader, but for those that have a poll already."""
         split, router = fetch.split, self._router
+        fetch.is_polled = True
         if self._last is not None:
             split.carry(self._last)
         fetch.due_s = router.loop.time() + fetch.wait_ms / 1000
         for node_id in split.nodes():
             kept, out = self._kept.pop(node_id, None), self._out.get(node_id)
-            if kept is not None and kept.isolation == fetch.isolation:
+            if kept is not None and kept.kind == fetch.kind:
                 split.adopt(kept.split, node_id)
                 if kept.split.covers(split, node_id):
                     continue
@@ -135,7 +204,7 @@ class FetchPolls:
 
     def _send(self, fetch: _Fetch, node_id: int, wait_ms: int) -> None:
         router, split = self._router, fetch.split
-        poll = self._out[node_id] = _Poll(node_id, split, fetch.isolation)
+        poll = self._out[node_id] = _Poll(node_id, split, fetch.kind)
         version, offsets = fetch.request.api_version, fetch.shapes.offsets
         nodes = max(1, len(split.nodes()))
         changes = [
@@ -159,7 +228,7 @@ class FetchPolls:
         """Take a broker's answer, or None when it is lost."""
         if self._out.get(poll.node_id) is poll:
             del self._out[poll.node_id]
-        fetch = self._waiting[0] if self._waiting else None
+        fetch = self._waiting[0] if self._waiting and self._waiting[0].is_polled else None
         if frame is not None:
             poll.split.take(poll.node_id, frame, start)
         if fetch is None:
@@ -168,7 +237,7 @@ class FetchPolls:
             return
         if frame is None:
             fetch.split.fail(poll.node_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif poll.isolation == fetch.isolation:
+        elif poll.kind == fetch.kind:
             fetch.split.adopt(poll.split, poll.node_id)
         if self._complete(fetch, is_due=False) or frame is None:
             return
@@ -176,7 +245,7 @@ class FetchPolls:
             return
         left_ms = int((fetch.due_s - self._router.loop.time()) * 1000)
         is_whole = poll.split is fetch.split or poll.split.covers(fetch.split, poll.node_id)
-        if not is_whole or poll.isolation != fetch.isolation or left_ms >= WORTH_MS:
+        if not is_whole or poll.kind != fetch.kind or left_ms >= WORTH_MS:
             self._send(fetch, poll.node_id, max(0, left_ms))
 
     def _complete(self, fetch: _Fetch, *, is_due: bool) -> bool:
@@ -194,13 +263,37 @@ class FetchPolls:
         if split.has_error:
             router.cluster.routes.forget_leaders(split.stale(), by_id=fetch.shapes.is_by_id)
         self._waiting.popleft()
-        self._last = split
-        frame = split.merged(fetch.request.response_head, fills=True)
+        frame = self._merged(fetch)
         split.release()
         router.answer(fetch.turn, frame)
-        if self._waiting and (self._waiting[0].due_s == 0.0):
-            self._start(self._waiting[0])
+        self._start_next()
         return True
+
+    def _merged(self, fetch: _Fetch) -> Buffer:
+        """Return the answer to a Fetch, and keep what the next one is compared with."""
+        split, session = fetch.split, fetch.session
+        self._hold(split)
+        if fetch.begins_session and self._last is not None and split.partitions:
+            session = self._session = FetchSession(random.randint(1, MAX_EPOCH), fetch.request.api_version)
+        elif session is not None and not split.partitions:
+            session = self._session = (
+                None  # As FetchManager.newContext does with a session that has become empty.
+            )
+        session_id = NO_SESSION if session is None else session.session_id
+        return split.merged(
+            fetch.request.response_head,
+            fills=True,
+            session_id=session_id,
+            only_changed=fetch.session is not None,
+        )
+
+    def _hold(self, split: Split | None) -> None:
+        """Keep the last Fetch, if there is room; without it there are no watermarks to fill in, and no session."""
+        memory = self._router.cluster.routes.fetch_memory
+        self._held_bytes = memory.swap(self._held_bytes, split)
+        self._last = split if self._held_bytes else None
+        if split is not None and self._last is None:
+            self._router.note_hit(HELD)
 
     def _give_up(self, fetch: _Fetch) -> None:
         if self._waiting and self._waiting[0] is fetch:

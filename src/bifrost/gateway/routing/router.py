@@ -355,7 +355,11 @@ class Router:
 
     def note_late(self) -> None:
         """Count that a broker, or a coordinator, was not there in time."""
-        self.gateway.shared.lanes.in_flight_limits.hits[LATE, self.tenant or ""] += 1
+        self.note_hit(LATE)
+
+    def note_hit(self, limit: str) -> None:
+        """Count that a limit was hit."""
+        self.gateway.shared.lanes.in_flight_limits.hits[limit, self.tenant or ""] += 1
 
     def _close(self) -> None:
         """End: what the client has produced still goes to the brokers, as bytes do that a socket has taken."""

@@ -1,0 +1,55 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What is kept of each partition and each topic of a request that was taken apart, and which partitions an answer has."""
+
+from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from bifrost.routes.template cimport MARKS
+
+cdef enum Shown:
+    ANSWERED, ALL, CHANGED    # an answer has the partitions answered, all, or those answered with something new
+
+cdef enum:
+    HIGH_WATERMARK = 0        # where it is in the watermarks of Fetch
+    LOG_START_OFFSET = 16
+
+cdef struct Slot:
+    int32_t topic, index, node, next       # next: in the same bucket of the hash table
+    Py_ssize_t start, end                  # of the request's partition
+    const uint8_t* answer                  # of the answer's partition; NULL: there is none
+    Py_ssize_t size, error_at, index_at, data
+    Py_ssize_t tags_at                     # of its tagged fields, if there are any; else -1
+    int16_t error
+    uint8_t has_marks, is_sure
+    uint8_t is_told, had_data              # of what the client was answered last
+    uint8_t marks[MARKS]
+    uint8_t told[MARKS]
+
+cdef struct Topic:
+    Py_ssize_t start, head, tail, end      # the topic, behind its fields before the partitions, behind these, its end
+    int32_t first, count                   # its slots
+    int32_t same                           # the topic before that has the same key, -1: none
+
+
+cdef inline uint32_t hashed(int topic, int32_t index) noexcept:
+    return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * <uint64_t>0x9E3779B97F4A7C15 >> 32)
+
+cdef inline int slots_of(Topic* topic, Slot* slots, int32_t node) noexcept:
+    cdef int i, found = 0
+    for i in range(topic.first, topic.first + topic.count):
+        found += slots[i].node == node
+    return found
+
+cdef inline bint is_shown(Slot* slot, int mode) noexcept:
+    """Whether an answer has a partition. Source: CachedPartition.maybeUpdateResponseData, for those with something new."""
+    if slot.answer == NULL or mode != CHANGED:
+        return slot.answer != NULL or mode == ALL
+    return (slot.data > 0 or slot.error != 0 or slot.tags_at >= 0 or not slot.is_told
+            or memcmp(slot.marks + HIGH_WATERMARK, slot.told + HIGH_WATERMARK, 8) != 0
+            or memcmp(slot.marks + LOG_START_OFFSET, slot.told + LOG_START_OFFSET, 8) != 0)
+
+cdef inline int slots_shown(Topic* topic, Slot* slots, int mode) noexcept:
+    cdef int i, found = 0
+    for i in range(topic.first, topic.first + topic.count):
+        found += is_shown(&slots[i], mode)
+    return found

@@ -1,0 +1,45 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Splits as `session_frame.pyx` reads them."""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from bifrost.routes.shape cimport Cursor, Piece, Shape
+from bifrost.routes.slots cimport Slot, Topic
+from bifrost.routes.template cimport Template
+from bifrost.wire.output cimport Output
+
+@cython.final
+cdef class Split:
+    cdef Shape request
+    cdef Template template
+    cdef list segments, keys, frames
+    cdef dict first_of
+    cdef Piece* pieces
+    cdef Slot* slots
+    cdef Topic* topics
+    cdef int32_t* buckets
+    cdef int count, slot_room, topic_count, topic_room, hint
+    cdef uint32_t mask
+    cdef Py_ssize_t start, topics_at, after_at, size
+    cdef int32_t throttle_ms
+    cdef bint is_plain
+    cdef readonly int64_t data_bytes
+    cdef readonly bint has_error
+
+    cdef Piece* map_pieces(self) except NULL
+    cdef int read_topic(self, Cursor* c) except -1
+    cdef int read_partition(self, Cursor* c) except -1
+    cdef bytes bytes_of(self, Py_ssize_t start, Py_ssize_t end)
+    cdef bint is_of_one(self, int32_t node) noexcept
+    cdef int topics_of(self, int32_t node) noexcept
+    cdef int take_partition(self, int32_t node, int topic, Cursor* c) except -1
+    cdef int find(self, int topic, int32_t index) except -2
+    cdef bint same_topic(self, int topic, int last) noexcept
+    cdef int build_buckets(self) except -1
+    cdef bint is_same(self, int mine, Split other, int its) except -1
+    cdef bint is_whole(self) noexcept
+    cdef int put_topic(self, Output* out, int t, int mode) except -1
+    cdef int put_answer(self, Output* out, Slot* slot) except -1
+    cdef int put_fill(self, Output* out, Slot* slot) except -1
+    cdef int note_told(self, int mode) noexcept
