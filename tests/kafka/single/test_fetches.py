@@ -1,56 +1,263 @@
-"""Fetch at a single address: there are no fetch sessions, and a client that names one learns that."""
+"""Fetch at a single address: sessions (KIP-227) go on as at a broker, and end with the client's connection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import FetchRequest
+from bifrost.wire.messages import CreateTopicsRequest, FetchRequest
+from bifrost.wire.schema import request_schema
+from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import create_topic, fetch_request, topic_id_of
+from support.clients.raw_operations import create_topic, produce, topic_id_of
 from support.gateways.gateway_process import GatewayProcess
+from support.physical_names import physical_name
 
 TOPIC = "single-fetches"
-VERSIONS = [7, 11, 12, 13, 15, 17]
+PARTITIONS = 6
+VERSIONS = [7, 11, 12, 13, 15, max(request_schema(ApiKey.FETCH).versions)]
+LONG_MS = 20_000
 
 
 @pytest.fixture(scope="module")
 def client(gateway: GatewayProcess) -> Iterator[RawClient]:
     with RawClient.authenticated(gateway.endpoint("initech")) as made:
-        create_topic(made, TOPIC, 3)
+        create_topic(made, TOPIC, PARTITIONS)
         yield made
 
 
+@dataclass
+class Consumer:
+    """Sends Fetch requests of one version for one topic."""
+
+    client: RawClient
+    topic: str
+    version: int
+    topic_id: bytes = b""
+    session_id: int = 0
+
+    def fetch(
+        self,
+        epoch: int,
+        asked: Sequence[tuple[int, int]] = (),
+        forgotten: Sequence[int] = (),
+        *,
+        session_id: int | None = None,
+        max_wait_ms: int = 0,
+        version: int | None = None,
+    ) -> Any:
+        """Fetch partitions from offsets, in a session unless `epoch` says otherwise."""
+        partitions = [
+            FetchRequest.FetchPartition(partition=one, fetch_offset=offset, partition_max_bytes=1 << 20)
+            for one, offset in asked
+        ]
+        names = {"topic": self.topic, "topic_id": self.topic_id}
+        request = FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_id=self.session_id if session_id is None else session_id,
+            session_epoch=epoch,
+            topics=[FetchRequest.FetchTopic(partitions=partitions, **names)] if asked else [],
+        )
+        if forgotten:
+            request.forgotten_topics_data = [FetchRequest.ForgottenTopic(partitions=list(forgotten), **names)]
+        answer = self.client.request(request, self.version if version is None else version)
+        if epoch == 0:
+            self.session_id = answer.session_id
+        return answer
+
+
+def shown(answer: Any) -> tuple[int, bool, list[tuple[int, int, bool, int, int]]]:
+    """What an answer says: its error, whether it is of a session, and each partition; their order means nothing."""
+    partitions = [
+        (
+            one.partition_index,
+            one.error_code,
+            bool(one.records),
+            one.high_watermark,
+            one.log_start_offset,
+        )
+        for topic in answer.responses
+        for one in topic.partitions
+    ]
+    return answer.error_code, answer.session_id != 0, sorted(partitions)
+
+
+@dataclass
+class Script:
+    """What a consumer does, one step after the other."""
+
+    consumer: Consumer
+    answers: list[Any] = field(default_factory=list)
+
+    def step(self, *args: Any, **options: Any) -> None:
+        self.answers.append(shown(self.consumer.fetch(*args, **options)))
+
+    def produce(self, partition: int) -> None:
+        produce(self.consumer.client, self.consumer.topic, [b"a record"], partition)
+
+
+def changes_are_told(script: Script) -> None:
+    script.step(0, [(0, 0), (1, 0), (2, 0)])
+    script.step(1)
+    script.produce(1)
+    script.step(2)
+    script.step(3, [(1, 1)])
+    script.step(4)
+
+
+def partitions_come_and_go(script: Script) -> None:
+    script.step(0, [(0, 0), (1, 0)])
+    script.step(1, [(3, 0)], [0])
+    script.produce(0)
+    script.step(2)
+    script.step(3, [(0, 0)])
+    script.produce(3)
+    script.produce(1)
+    script.step(4, [(0, 1)])
+    script.step(5, [(1, 1), (3, 1)])
+    script.step(6, [], [0, 1, 3])
+    script.step(7)
+
+
+def errors_are_told_again(script: Script) -> None:
+    script.step(0, [(0, 0), (77, 0)])
+    script.step(1)
+    script.step(2, [(1, 5)])
+    script.step(3, [(1, 0)], [77])
+    script.step(4)
+
+
+def wrong_ones_are_refused(script: Script) -> None:
+    script.step(0, [(0, 0)])
+    script.step(2)
+    script.step(1)
+    script.step(1)
+    script.step(2, session_id=script.consumer.session_id ^ 1)
+    script.step(2, session_id=0)
+    by_id = script.consumer.version >= 13
+    script.step(2, version=12 if by_id else 13)
+    script.step(2)
+
+
+def a_session_is_ended(script: Script) -> None:
+    script.step(0, [(0, 0)])
+    script.step(-1, [(0, 0)])
+    script.step(1)
+    script.step(0, [(0, 0), (1, 0)])
+    script.step(0, [(1, 0)])
+    script.step(1)
+    script.step(-1)
+
+
+SCRIPTS = [
+    changes_are_told,
+    partitions_come_and_go,
+    errors_are_told_again,
+    wrong_ones_are_refused,
+    a_session_is_ended,
+]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_fetch_that_would_open_a_session_opens_none(client: RawClient, version: int) -> None:
-    asked = fetch_request(TOPIC, topic_id=topic_id_of(client, TOPIC), session_epoch=0)
-
-    opened = client.request(asked, version)
-
-    assert (opened.error_code, opened.session_id) == (ErrorCode.NONE, 0)
-    assert [one.partitions[0].error_code for one in opened.responses] == [ErrorCode.NONE]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (0, 9), (77, 1), (77, 5)])
-def test_a_fetch_in_a_session_is_told_that_there_is_none(
-    client: RawClient, version: int, session_id: int, epoch: int
+@pytest.mark.parametrize("run", SCRIPTS, ids=lambda run: run.__name__)
+def test_a_session_goes_on_as_at_a_broker(
+    run: Callable[[Script], None], version: int, client: RawClient, kafka_cluster: EmbeddedKafka
 ) -> None:
-    topic_id = topic_id_of(client, TOPIC)
-    forgotten = FetchRequest.ForgottenTopic(topic=TOPIC, topic_id=topic_id, partitions=[0])
-    for changes in ({}, {"forgotten_topics_data": [forgotten]}):
-        asked = FetchRequest(min_bytes=0, session_id=session_id, session_epoch=epoch, **changes)
+    assigned = [
+        CreateTopicsRequest.CreatableReplicaAssignment(partition_index=n, broker_ids=[1]) for n in range(4)
+    ]
+    found = []
+    with RawClient(Endpoint("127.0.0.1", kafka_cluster.broker_port(1))) as direct:
+        for way, where in ((direct, "direct"), (client, "single")):
+            name = f"{TOPIC}-{run.__name__}-{version}-{where}".replace("_", "-")
+            physical = physical_name("initech", name)
+            # All at one broker, for only that can be compared.
+            create_topic(direct, physical, 4, assignments=assigned)
+            consumer = Consumer(way, physical if way is direct else name, version)
+            consumer.topic_id = topic_id_of(direct, physical)
+            script = Script(consumer)
+            run(script)
+            found.append(script.answers)
 
-        answer = client.request(asked, version)
-
-        assert (answer.error_code, answer.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
-        assert answer.responses == []
+    assert found[1] == found[0]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_fetch_of_nothing_has_nothing(client: RawClient, version: int) -> None:
+def test_a_session_is_one_for_all_leaders(version: int, client: RawClient) -> None:
+    name = f"{TOPIC}-all-{version}"
+    topic_id = create_topic(client, name, PARTITIONS)
+    consumer = Consumer(client, name, version, topic_id)
+    first = shown(consumer.fetch(0, [(n, 0) for n in range(PARTITIONS)]))
+    read = dict.fromkeys(range(PARTITIONS), 0)
+    epoch = 0
+
+    for round_ in range(1, 4):
+        for partition in range(PARTITIONS):
+            produce(client, name, [b"a record"], partition)
+        asked: list[tuple[int, int]] = []
+        while min(read.values()) < round_:
+            epoch += 1
+            code, is_session, partitions = shown(consumer.fetch(epoch, asked, max_wait_ms=LONG_MS))
+            assert (code, is_session) == (ErrorCode.NONE, True)
+            assert partitions, "a long poll has something new"
+            asked = []
+            for partition, error, has_records, high_watermark, _ in partitions:
+                assert error == ErrorCode.NONE
+                assert high_watermark >= read[partition]
+                if has_records:
+                    read[partition] = high_watermark
+                    asked.append((partition, high_watermark))
+        epoch += 1
+        consumer.fetch(epoch, asked)
+
+    assert first == (ErrorCode.NONE, True, [(n, 0, False, 0, 0) for n in range(PARTITIONS)])
+    assert set(read.values()) == {3}
+
+
+def test_a_session_is_its_connections_own(client: RawClient, gateway: GatewayProcess) -> None:
+    consumer = Consumer(client, TOPIC, 12)
+    consumer.fetch(0, [(0, 0)])
+
+    with RawClient.authenticated(gateway.endpoint("initech")) as other:
+        taken = Consumer(other, TOPIC, 12, session_id=consumer.session_id).fetch(1)
+
+    assert (taken.error_code, taken.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
+    assert shown(consumer.fetch(1)) == (ErrorCode.NONE, True, [])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fetch_without_topics_has_an_empty_answer(client: RawClient, version: int) -> None:
     answer = client.request(FetchRequest(max_wait_ms=100, session_epoch=-1, topics=[]), version)
 
     assert (answer.error_code, answer.session_id, answer.responses) == (ErrorCode.NONE, 0, [])
+
+
+def test_many_fetches_behind_a_long_poll_are_answered(client: RawClient) -> None:
+    # Each is answered at once when the poll ends.
+    waiting = Consumer(client, TOPIC, 12)
+    requests = [FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[]) for _ in range(90)]
+    poll = FetchRequest(
+        max_wait_ms=1000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[
+            FetchRequest.FetchTopic(
+                topic=waiting.topic,
+                partitions=[FetchRequest.FetchPartition(partition=0, partition_max_bytes=1)],
+            )
+        ],
+    )
+
+    numbers = [client.send(one, 12) for one in (poll, *requests)]
+    answers = [client.receive(ApiKey.FETCH, 12, one) for one in numbers]
+
+    assert [one.error_code for one in answers] == [ErrorCode.NONE] * 91

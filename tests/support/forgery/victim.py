@@ -46,8 +46,6 @@ SESSION_TIMEOUT_MS = 300_000
 TRANSACTION_TIMEOUT_MS = 600_000
 COMMITTED = 2
 WRITTEN = [b"written by the victim", b"and this", b"and that"]
-NO_SESSION = 0x7A5EB2A1
-"""A fetch session that there is not."""
 OPEN = b"written in the victim's transaction"
 
 
@@ -154,10 +152,8 @@ class Victim:
     def _open_fetch_session(self) -> None:
         opened = self.client.request(fetch_request(self.topic, session_epoch=0, offset=len(WRITTEN)), 12)
         assert opened.error_code == ErrorCode.NONE
-        # At a single address there are none, and the number is that of none.
-        self.has_session = not IS_SINGLE_ADDRESS
-        assert (opened.session_id != 0) == self.has_session
-        self.session_id, self.session_epoch = opened.session_id or NO_SESSION, 1
+        assert opened.session_id != 0
+        self.session_id, self.session_epoch = opened.session_id, 1
 
     def _commit_offset(self) -> None:
         partition = OffsetCommitRequest.OffsetCommitRequestPartition(
@@ -215,12 +211,11 @@ class Victim:
     def beat(self) -> None:
         """Go on with everything; each answer must be without error."""
         client = self.client
-        if self.has_session:
-            fetched = client.request(
-                FetchRequest(min_bytes=0, session_id=self.session_id, session_epoch=self.session_epoch), 12
-            )
-            assert (fetched.error_code, fetched.session_id) == (ErrorCode.NONE, self.session_id), fetched
-            self.session_epoch += 1
+        fetched = client.request(
+            FetchRequest(min_bytes=0, session_id=self.session_id, session_epoch=self.session_epoch), 12
+        )
+        assert (fetched.error_code, fetched.session_id) == (ErrorCode.NONE, self.session_id), fetched
+        self.session_epoch += 1
         heartbeat = HeartbeatRequest(
             group_id=self.classic,
             generation_id=self._joined.generation_id,

@@ -22,6 +22,7 @@ from bifrost.routes.shapes import Shapes, shapes_of
 from bifrost.routes.split import Split
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import FetchResponse
 
 if TYPE_CHECKING:
     from bifrost.gateway.routing.router import Request, Router, Turn
@@ -32,8 +33,12 @@ LATE_S = 30.0
 """How much later than the long poll ends a broker's answer may come before it counts as lost: Kafka's default of
 `request.timeout.ms`."""
 
-GRACE_S = 0.5
+GRACE_S = 1.0
 """How much later than asked the client gets its answer at the latest, if a broker has not answered by then."""
+
+MAX_POLL_MS = 500
+"""How long one poll lasts at a broker, and then another begins: so long may partitions that the client asks for anew
+wait behind it. Kafka's default of `fetch.max.wait.ms`."""
 
 WORTH_MS = 5
 """A poll that ends earlier is begun again if the client still waits at least so long."""
@@ -143,7 +148,8 @@ class FetchPolls:
         code = self._enter(fetch)
         if code != ErrorCode.NONE:
             self._waiting.popleft()
-            self._router.answer_error(fetch.turn, fetch.request, code)
+            # As SessionErrorContext: an answer of no session.
+            self._router.answer(fetch.turn, fetch.request.answered_by(FetchResponse(error_code=code)))
             return
         routes, split = self._router.cluster.routes, fetch.split
         if fetch.session is not None and (unknown := routes.unknown(split, fetch.shapes, self._router.home)):
@@ -203,7 +209,7 @@ class FetchPolls:
             self._timer = router.loop.call_at(fetch.due_s + GRACE_S, self._give_up, fetch)
 
     def _send(self, fetch: _Fetch, node_id: int, wait_ms: int) -> None:
-        router, split = self._router, fetch.split
+        router, split, wait_ms = self._router, fetch.split, min(wait_ms, MAX_POLL_MS)
         poll = self._out[node_id] = _Poll(node_id, split, fetch.kind)
         version, offsets = fetch.request.api_version, fetch.shapes.offsets
         nodes = max(1, len(split.nodes()))
@@ -239,14 +245,15 @@ class FetchPolls:
             fetch.split.fail(poll.node_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif poll.kind == fetch.kind:
             fetch.split.adopt(poll.split, poll.node_id)
-        if self._complete(fetch, is_due=False) or frame is None:
-            return
-        if poll.node_id not in fetch.split.nodes():
-            return
-        left_ms = int((fetch.due_s - self._router.loop.time()) * 1000)
         is_whole = poll.split is fetch.split or poll.split.covers(fetch.split, poll.node_id)
-        if not is_whole or poll.kind != fetch.kind or left_ms >= WORTH_MS:
-            self._send(fetch, poll.node_id, max(0, left_ms))
+        is_asked_again = frame is not None and poll.node_id in fetch.split.nodes()
+        left_ms = max(0, int((fetch.due_s - self._router.loop.time()) * 1000))
+        if is_asked_again and not (is_whole and poll.kind == fetch.kind):
+            # The poll was for an earlier Fetch: what this one asks for besides it was not sent yet.
+            self._send(fetch, poll.node_id, left_ms)
+            is_asked_again = False
+        if not self._complete(fetch, is_due=False) and is_asked_again and left_ms >= WORTH_MS:
+            self._send(fetch, poll.node_id, left_ms)
 
     def _complete(self, fetch: _Fetch, *, is_due: bool) -> bool:
         """Answer a Fetch if it has enough, an error, or no more to wait for; return whether it was answered."""
@@ -254,8 +261,11 @@ class FetchPolls:
         has_enough = split.data_bytes > 0 and split.data_bytes >= fetch.min_bytes
         left_ms = (fetch.due_s - router.loop.time()) * 1000
         nodes = split.nodes()
-        is_over = not nodes or (left_ms < WORTH_MS and not any(node in self._out for node in nodes))
-        if not (has_enough or split.has_error or is_over or is_due):
+        is_out = any(node in self._out for node in nodes)
+        is_over = not nodes or (left_ms < WORTH_MS and not is_out)
+        # Who does not want to wait has what all brokers have now.
+        is_enough = (has_enough or split.has_error) and not (is_out and fetch.wait_ms < WORTH_MS)
+        if not (is_enough or is_over or is_due):
             return False
         if self._timer is not None:
             self._timer.cancel()
