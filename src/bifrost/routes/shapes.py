@@ -111,7 +111,7 @@ def _forgotten(schema: MessageSchema, version: int) -> Shape | None:
     before, topics, rest = _divided(after, version, _FORGOTTEN)
     head, _, tail = _divided(topics.fields, version, _PARTITIONS)
     writer = _Writer(version, schema.is_flexible(version))
-    sections = [
+    sections: list[Ops] = [
         writer.fields(before),
         writer.fields(head, has_key=True),
         [(What.INDEX, 0, 0)],

@@ -70,11 +70,10 @@ class BrokerLink:
             timeout_s: how long the answer may take.
         """
         due_s = self._router.loop.time() + timeout_s
-        part = _Part(segments, answered, due_s)
         if self._task is None and not self._unsent and self._is_open:
-            self._write(part)
+            self._write(segments, answered, due_s)
         else:
-            self._unsent.append(part)
+            self._unsent.append(_Part(segments, answered, due_s))
             self._watch(due_s)
             if self._task is None:
                 self._go_on()
@@ -93,15 +92,16 @@ class BrokerLink:
         connection = self._connection
         return connection is not None and connection.transport is not None and not connection.is_login_due
 
-    def _write(self, part: _Part) -> None:
+    def _write(self, segments: list[Buffer], answered: Answered | None, due_s: float) -> None:
         assert self._connection is not None
         assert self._connection.transport is not None
-        if part.answered is None:
+        if answered is None:
             self._waits_unanswered = self._has_unanswered = True
         else:
-            self._awaited.append((part.answered, part.due_s))
-            self._watch(part.due_s)
-        self._connection.transport.writelines(part.segments)
+            self._awaited.append((answered, due_s))
+            if self._timer is None:
+                self._watch(due_s)
+        self._connection.transport.writelines(segments)
 
     def _go_on(self) -> None:
         """Connect, or renew the login, if that is what parts wait for."""
@@ -114,7 +114,7 @@ class BrokerLink:
             self._task = self._router.loop.create_task(self._renew_login(connection))
         elif not connection.is_login_due:
             while self._unsent and self._is_open:
-                self._write(self._unsent.popleft())
+                self._write(*self._unsent.popleft())
             self._router.update()
             if self._is_finishing:
                 self.close()
@@ -186,7 +186,7 @@ class BrokerLink:
                 self._lose("the broker sent what no request asked for")
                 return
             answered, _ = self._awaited.popleft()
-            answered(keep(frame), True)
+            self._router.give(answered, keep(frame), may_be_done=True)
         if framer.failed is not None:
             self._lose(str(framer.failed))
             return
@@ -254,10 +254,10 @@ class BrokerLink:
         unsent, self._unsent = self._unsent, deque()
         self._router.lost(self.node_id, is_away=is_away, has_dropped=has_dropped)
         for answered, _ in awaited:
-            answered(None, True)
+            self._router.give(answered, None, may_be_done=True)
         for part in unsent:
             if part.answered is not None:
-                part.answered(None, False)
+                self._router.give(part.answered, None, may_be_done=False)
 
     def finish(self) -> None:
         """Send what was given, and close; the client waits for no answer any more."""

@@ -13,16 +13,14 @@ from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
 from bifrost.routes.keyed_parts import Key
 from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
-from bifrost.routes.route_kinds import RouteKind, route_kind
-from bifrost.routes.shapes import shapes_of
-from bifrost.wire.api_keys import ApiKey
+from bifrost.routes.route_kinds import RouteKind
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FindCoordinatorResponse, MetadataResponse
-from bifrost.wire.schema import request_schema
 
 if TYPE_CHECKING:
-    from bifrost.gateway.routing.router import Request, Router, Turn
+    from bifrost.gateway.routing.request import Request
+    from bifrost.gateway.routing.router import Router, Turn
 
 Buffer = bytes | memoryview
 
@@ -51,7 +49,7 @@ class Dispatch:
             request: the request.
             is_last: whether it has waited: what is unknown then goes to any broker, which has Kafka's error for it.
         """
-        kind = route_kind(request.api_key)
+        kind = request.way.kind
         if kind is RouteKind.LEADERS:
             split = split_of(self._router, request, is_last=is_last)
             if split is not None:
@@ -73,11 +71,11 @@ class Dispatch:
         Raises:
             BrokerError: no broker could be asked.
         """
-        kind, routes = route_kind(request.api_key), self._router.cluster.routes
+        kind, routes = request.way.kind, self._router.cluster.routes
         if kind in (RouteKind.LEADERS, RouteKind.FETCH):
             split = split_of(self._router, request, is_last=True)
             assert split is not None
-            shapes = shapes_of(ApiKey(request.api_key), request.api_version)
+            shapes = request.shapes
             await routes.look_up_leaders(routes.unknown(split, shapes), by_id=shapes.is_by_id)
         else:
             assert kind is not None
@@ -91,7 +89,7 @@ class Dispatch:
         number = keyed_parts.coordinator_type(kind)
         if keyed_parts.has_list(request.api_key, request.api_version):
             return [(number, name) for name in keyed_parts.keys_of(request.api_key, request.decoded())]
-        is_flexible = request_schema(request.api_key).is_flexible(request.api_version)
+        is_flexible = request.way.is_flexible
         name = keyed_parts.single_key(request.api_key, request.whole, request.body, is_flexible=is_flexible)
         return [] if name is None else [(number, name)]
 
@@ -114,7 +112,7 @@ class Dispatch:
             router.answer(turn, frame)
 
         node_id = next((one for one in nodes if one is not None), router.home)
-        router.send(node_id, request, router.guarded(answered))
+        router.send(node_id, request, answered)
         return True
 
     # -- any broker, the controller, or all
@@ -143,12 +141,12 @@ class Dispatch:
                 return
             other = router.another(tried)
             # What changes something is not asked for twice: the first broker may have done it.
-            if other is None or (may_be_done and route_kind(request.api_key) is not RouteKind.ANY):
+            if other is None or (may_be_done and request.way.kind is not RouteKind.ANY):
                 router.answer_error(turn, request, ErrorCode.REQUEST_TIMED_OUT)
             else:
                 self._relay(turn, request, other, tried)
 
-        router.send(node_id, request, router.guarded(answered))
+        router.send(node_id, request, answered)
 
     def _shown(self, request: "Request", frame: Buffer) -> Buffer:
         """Return an answer as a client sees it that knows one broker."""
@@ -161,7 +159,7 @@ class Dispatch:
                 self._router.cluster.routes.learn_coordinators(request.decoded(), message)
             show_one(message)
             return request.answered_by(message)
-        is_changed = route_kind(request.api_key) is RouteKind.CONTROLLER
+        is_changed = request.way.kind is RouteKind.CONTROLLER
         if is_changed and ErrorCode.NOT_CONTROLLER in codes_of(request, frame):
             self._router.start(self._router.cluster.refresh())
         return frame
@@ -187,7 +185,7 @@ class Dispatch:
             def on_answer(frame: Buffer | None, _may_be_done: bool, node_id: int = node_id) -> None:
                 answered(node_id, frame)
 
-            router.send(node_id, request, router.guarded(on_answer))
+            router.send(node_id, request, on_answer)
 
     def _ask_named(self, turn: "Turn", request: "Request") -> None:
         """Send a request about configs: the only broker is each broker, so any one speaks for it."""
@@ -208,7 +206,7 @@ class Dispatch:
                     one.resource_name = shown.get(one.resource_name, one.resource_name)
             router.answer(turn, request.answered_by(response))
 
-        router.send(home, request._replace(segments=request.encoded(message)), router.guarded(answered))
+        router.send(home, request._replace(segments=request.encoded(message)), answered)
 
 
 def _rename(message: Any, home: int) -> dict[str, str]:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from bifrost.gateway.errors import BrokerError
 from bifrost.routes.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, MAX_EPOCH, NO_SESSION, FetchSession
 from bifrost.routes.session_frame import whole_fetch
-from bifrost.routes.shapes import Shapes, shapes_of
+from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchResponse
 
 if TYPE_CHECKING:
-    from bifrost.gateway.routing.router import Request, Router, Turn
+    from bifrost.gateway.routing.request import Request
+    from bifrost.gateway.routing.router import Router, Turn
 
 Buffer = bytes | memoryview
 
@@ -82,7 +82,7 @@ class _Fetch:
 
     def __init__(self, turn: "Turn", request: "Request", split: Split) -> None:
         self.turn, self.request, self.split = turn, request, split
-        self.shapes: Shapes = shapes_of(ApiKey.FETCH, request.api_version)
+        self.shapes: Shapes = request.shapes
         before = split.before
         self.wait_ms = max(0, self._number(before, "max_wait_ms", 0x7FFFFFFF))
         self.min_bytes = self._number(before, "min_bytes", 0x7FFFFFFF)
@@ -228,7 +228,7 @@ class FetchPolls:
             self._note(poll, frame, start)
 
         timeout_s = wait_ms / 1000 + LATE_S
-        router.link(node_id, polls=True).send(part, router.guarded(answered), timeout_s)
+        router.link(node_id, polls=True).send(part, answered, timeout_s)
 
     def _note(self, poll: _Poll, frame: Buffer | None, start: int) -> None:
         """Take a broker's answer, or None when it is lost."""

@@ -11,7 +11,6 @@ broker is the coordinator, so the gateway follows it. What has been refused was 
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING
 
 from bifrost.filters.error_response import error_response
@@ -22,12 +21,11 @@ from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
-from bifrost.wire.program import Program, error_codes
-from bifrost.wire.programs import compile_program
-from bifrost.wire.schema import response_schema
+from bifrost.wire.program import error_codes
 
 if TYPE_CHECKING:
-    from bifrost.gateway.routing.router import Request, Router
+    from bifrost.gateway.routing.request import Request
+    from bifrost.gateway.routing.router import Router
 
 Buffer = bytes | memoryview
 
@@ -99,7 +97,7 @@ class KeyedRequest:
             ) -> None:
                 self._note(part, own, frame, may_be_done=may_be_done)
 
-            router.send(node_id, part, router.guarded(answered))
+            router.send(node_id, part, answered)
 
     def _note(self, part: "Request", keys: list[Key], frame: Buffer | None, *, may_be_done: bool) -> None:
         self._left -= 1
@@ -163,15 +161,8 @@ class KeyedRequest:
 
 def codes_of(request: "Request", frame: Buffer) -> Iterable[int]:
     """Return the error codes in an answer."""
-    is_flexible = response_schema(request.api_key).response_header_version(request.api_version) >= 1
-    start, _ = headers.response_body_offset(frame, is_flexible)
-    found = error_codes(_program(request.api_key, request.api_version), frame, start)
-    return [code for code, _ in found]
-
-
-@cache
-def _program(api_key: int, version: int) -> Program:
-    return compile_program(response_schema(api_key).name, version, {})
+    start, _ = headers.response_body_offset(frame, bool(request.way.response_tags))
+    return [code for code, _ in error_codes(request.way.codes, frame, start)]
 
 
 def _error(request: "Request", code: ErrorCode) -> Message:

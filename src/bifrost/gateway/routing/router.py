@@ -12,7 +12,7 @@ import asyncio
 import random
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bifrost.filters.error_response import error_response
 from bifrost.forwarding.rooms import Rooms
@@ -22,19 +22,14 @@ from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.routing.broker_link import Answered, BrokerLink
 from bifrost.gateway.routing.context import RouteContext, RoutedClient
+from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.routes.frame_cutter import cut_frames
-from bifrost.routes.route_kinds import RouteKind, route_kind
 from bifrost.session.close_reason import CloseReason
-from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
 from bifrost.wire.framer import Framer
-from bifrost.wire.message import Message
-from bifrost.wire.programs import compile_layout
-from bifrost.wire.schema import request_schema, response_schema
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,17 +37,8 @@ if TYPE_CHECKING:
 
 Buffer = bytes | memoryview
 
-ANSWER_TIMEOUT_S = 60.0
-"""How long a broker's answer may take: Kafka's default of `default.api.timeout.ms`, after which a client gives up."""
-
-REBALANCE_TIMEOUT_S = 1800.0
-"""The same for what a broker answers when all members of a group have come: Kafka's default of
-`group.max.session.timeout.ms`, beyond which no group waits."""
-
 LATE = "broker_answer"
 """What a late answer counts as, in `kafka_proxy_limits_hit_total`."""
-
-_SLOW = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 
 class Turn:
@@ -63,64 +49,6 @@ class Turn:
     def __init__(self) -> None:
         """Begin without an answer."""
         self.answer: Buffer | None = None
-
-
-class Request(NamedTuple):
-    """A request as the session sends it to the broker."""
-
-    api_key: int
-    api_version: int
-    correlation_id: int
-    body: int
-    """Where the body begins, from the frame's beginning."""
-    segments: list[Buffer]
-
-    @property
-    def whole(self) -> bytes:
-        """The frame in one piece, with its length."""
-        return b"".join(self.segments)
-
-    @property
-    def response_head(self) -> bytes:
-        """The header of its answer."""
-        schema = response_schema(self.api_key)
-        is_flexible = schema.response_header_version(self.api_version) >= 1
-        return headers.response_header(self.correlation_id, is_flexible)
-
-    def decoded(self) -> Message:
-        """Return the request as a message."""
-        layout = compile_layout(request_schema(self.api_key).name, self.api_version)
-        message = decode(layout, self.whole, self.body)
-        assert isinstance(message, Message)
-        return message
-
-    def encoded(self, message: Message) -> list[Buffer]:
-        """Return the frame of a changed request under the same header."""
-        layout = compile_layout(request_schema(self.api_key).name, self.api_version)
-        return [encode(layout, message, self.whole[4 : self.body])]
-
-    def read(self, frame: Buffer) -> Message:
-        """Return a broker's answer as a message.
-
-        Raises:
-            WireError: it cannot be read.
-        """
-        schema = response_schema(self.api_key)
-        is_flexible = schema.response_header_version(self.api_version) >= 1
-        start, _ = headers.response_body_offset(frame, is_flexible)
-        message = decode(compile_layout(schema.name, self.api_version), frame, start)
-        assert isinstance(message, Message)
-        return message
-
-    def answered_by(self, message: Message) -> bytes:
-        """Return the frame of an answer, without its length."""
-        layout = compile_layout(response_schema(self.api_key).name, self.api_version)
-        return encode(layout, message, self.response_head)[4:]
-
-    @property
-    def timeout_s(self) -> float:
-        """How long a broker may take to answer."""
-        return REBALANCE_TIMEOUT_S if self.api_key in _SLOW else ANSWER_TIMEOUT_S
 
 
 class Router:
@@ -195,7 +123,7 @@ class Router:
         self._is_receiving = True
         try:
             for frame in cut_frames(segments):
-                request = _read(frame)
+                request = read_request(frame)
                 if self._held or not self._dispatch.begin(request, is_last=False):
                     self._held.append(request)
             if self._held and self._task is None:
@@ -239,7 +167,7 @@ class Router:
 
     def send(self, node_id: int, request: Request, answered: Answered | None) -> None:
         """Send a request as it is to a broker."""
-        self.link(node_id).send(request.segments, answered, request.timeout_s)
+        self.link(node_id).send(request.segments, answered, request.way.timeout_s)
 
     def _drop(self, key: tuple[int, bool]) -> None:
         self._links.pop(key, None)
@@ -312,18 +240,14 @@ class Router:
             report("route", error, tenant=self.tenant)
             self._client.end(CloseReason.INTERNAL_ERROR, type(error).__name__)
 
-    def guarded(self, answered: Answered) -> Answered:
-        """Return the same function; its errors end this client's connection alone."""
-
-        def call(frame: Buffer | None, may_be_done: bool) -> None:
-            if self._is_closed:
-                return
-            try:
-                answered(frame, may_be_done)
-            except Exception as error:
-                self.fail(error)
-
-        return call
+    def give(self, answered: Answered, frame: Buffer | None, *, may_be_done: bool) -> None:
+        """Give an answer of a broker to the request that awaits it; an error ends this client's connection alone."""
+        if self._is_closed:
+            return
+        try:
+            answered(frame, may_be_done)
+        except Exception as error:
+            self.fail(error)
 
     def update(self) -> None:
         """Let the client's connection decide anew which side is read."""
@@ -377,18 +301,3 @@ class Router:
         for link in tuple(self._links.values()):
             link.finish()
         self._links.clear()
-
-
-def _read(segments: list[Buffer]) -> Request:
-    first = segments[0]
-    header = headers.read_request_header(memoryview(first)[4:]) if len(first) >= 14 else None
-    if header is None or len(first) < 16 + max(header.client_id_length, 0):
-        segments = [b"".join(segments)]
-        first = segments[0]
-        header = headers.read_request_header(memoryview(first)[4:])
-    if route_kind(header.api_key) in (None, RouteKind.OWN):
-        raise AssertionError(f"API {header.api_key} is not routed, and was sent on")
-    is_flexible = request_schema(header.api_key).request_header_version(header.api_version) >= 2
-    offset, head = headers.request_body_offset(memoryview(first)[4:], header.client_id_length, is_flexible)
-    assert head is None, "the session removes tagged fields from headers"
-    return Request(header.api_key, header.api_version, header.correlation_id, 4 + offset, segments)

@@ -7,7 +7,6 @@ others have what their brokers said.
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bifrost.routes.shapes import shapes_of
 from bifrost.routes.split import Split
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -15,7 +14,8 @@ from bifrost.wire.program import Peek, peek
 from bifrost.wire.programs import compile_peek
 
 if TYPE_CHECKING:
-    from bifrost.gateway.routing.router import Request, Router, Turn
+    from bifrost.gateway.routing.request import Request
+    from bifrost.gateway.routing.router import Router, Turn
 
 Buffer = bytes | memoryview
 
@@ -33,7 +33,7 @@ def split_of(router: "Router", request: "Request", *, is_last: bool) -> Split | 
     Raises:
         MalformedFrame: the request does not parse.
     """
-    shapes = shapes_of(ApiKey(request.api_key), request.api_version)
+    shapes = request.shapes
     split = Split(shapes.request, shapes.template, request.segments, request.body)
     unknown = router.cluster.routes.unknown(split, shapes, router.home)
     return split if is_last or not unknown else None
@@ -53,7 +53,7 @@ class SplitRequest:
     def send(self) -> None:
         """Send its parts."""
         router, request, nodes = self._router, self._request, self._split.nodes() or [self._router.home]
-        timeout_s, is_answered = request.timeout_s, True
+        timeout_s, is_answered = request.way.timeout_s, True
         if request.api_key == ApiKey.PRODUCE:
             acks, timeout_ms = peek(_produce_fields(request.api_version), self._split.before, 0)
             is_answered = acks != 0
@@ -70,7 +70,7 @@ class SplitRequest:
             def answered(frame: Buffer | None, may_be_done: bool, node_id: int = node_id) -> None:
                 self._note(node_id, frame, may_be_done=may_be_done)
 
-            link.send(part, router.guarded(answered), timeout_s)
+            link.send(part, answered, timeout_s)
 
     def _note(self, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
         split, router = self._split, self._router
@@ -85,8 +85,7 @@ class SplitRequest:
         if self._left:
             return
         if split.has_error:
-            shapes = shapes_of(ApiKey(self._request.api_key), self._request.api_version)
-            router.cluster.routes.forget_leaders(split.stale(), by_id=shapes.is_by_id)
+            router.cluster.routes.forget_leaders(split.stale(), by_id=self._request.shapes.is_by_id)
         assert self._turn is not None
         router.answer(self._turn, split.merged(self._request.response_head))
 
