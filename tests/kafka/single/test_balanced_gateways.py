@@ -89,3 +89,5 @@ def test_clients_go_on_by_the_other_gateway_and_lose_nothing(
             clients.finish(
                 Endpoint(HOST, kafka_cluster.broker_port(1)), lambda name: physical_name(INITECH.name, name)
             )
+
+    assert all(writer.count >= 3 * MOST for writer in clients.writers)
