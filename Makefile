@@ -11,7 +11,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-workers hostile hostile-direct format constraints clean check-machine
+.PHONY: demo test three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-virtual bench-workers hostile hostile-direct format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -48,6 +48,7 @@ help:
 	@echo "make bench-records   how fast batches are read, sealed and opened; what filters of records cost a gateway (QUICK=1, CHECK=1, ONLY=, PLOT=1)"
 	@echo "make record-memory   memory of a gateway that encrypts and validates, for an hour (MINUTES=)"
 	@echo "make bench-single-address  what a single address before three brokers costs (QUICK=1, CHECK=1, PLOT=1)"
+	@echo "make bench-virtual   what 1,000 virtual partitions on 100 cost beside 100 partitions (QUICK=1, CHECK=1, PLOT=1)"
 	@echo "make bench-workers   what two worker processes do against one"
 	@echo "make hostile         what a tenant feels of another that attacks (QUICK=1, CHECK=1, ONLY=, BROKERS=3, PLOT=1)"
 	@echo "make hostile-direct  what the same requests do to a client of a broker without a gateway (ONLY=, PLOT=1)"
@@ -313,6 +314,10 @@ record-memory: $(VENV)/.dev
 # What a single address costs beside an address for each of three brokers, by one gateway that has both.
 bench-single-address: $(VENV)/.dev
 	@$(BIN)/python -m bench.single_address $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
+
+# What virtual partitions cost beside as many partitions as the brokers have, by one gateway with topics of both kinds.
+bench-virtual: $(VENV)/.dev
+	@$(BIN)/python -m bench.virtual_partitions $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(PLOT),--plot docs)
 
 # What two worker processes do against one.
 bench-workers: $(VENV)/.dev

@@ -1,0 +1,281 @@
+"""`make bench-virtual`: what 1,000 virtual partitions on 100 cost beside 100 partitions that are what they seem.
+
+One tenant of one gateway has a topic of either kind, so the two are one process in turns. Readers go on where each
+answer has ended, as consumers do; the one of virtual partitions has all that share a physical one, as it is in a group
+with no more members than there are physical partitions.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+
+from bench.certificates import make_certificate
+from bench.client import RawClient
+from bench.end_to_end import end_after
+from bench.frames import fetch, produce, read_response, record_batch, request_frame
+from bench.goals import Goal, as_markdown
+from bench.kafka import BenchKafka
+from bench.laboratory import Laboratory, free_port
+from bench.machine import Machine
+from bench.measure import Sample, measure_throughput
+from bench.page import replace_between
+from bench.subjects import PLAINTEXT, Space, Subject
+from bench.table import Table
+from bench.topics import BATCH_BYTES, RECORD_BYTES, is_produced
+from bench.workloads import Workload
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import CreateTopicsRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest
+
+PAGE = "performance.md"
+TENANT, PLAIN, DIVIDED = "divided", "plain", "divided"
+VIRTUAL, PHYSICAL = 1_000, 100
+SHARING = VIRTUAL // PHYSICAL
+WAYS = ("100 partitions", "1,000 virtual on 100")
+PRODUCE_TO_PLAIN, CONSUME_TO_PLAIN, MEMORY_MIB = 1.25, 2.0, 200.0
+PRODUCE_VERSION, FETCH_VERSION = 9, 12
+CONNECTIONS = 4
+LEADERS_TIMEOUT_S = 60.0
+_KEPT = {"retention.ms": -1}
+_SMALL = {
+    "retention.ms": -1,
+    "retention.bytes": 64 << 20,
+    "segment.bytes": 32 << 20,
+    "file.delete.delay.ms": 1000,
+}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long everything is measured."""
+
+    rounds: int = 7
+    seconds: float = 0.6
+    batches: int = 30
+    """Of each virtual partition that is read."""
+
+
+QUICK = Pace(1, 0.3, 10)
+
+
+def main() -> int:
+    """Measure, print, and write the page if asked to."""
+    parser = argparse.ArgumentParser(prog="make bench-virtual", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one short round of everything")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the tables to a folder's page")
+    options = parser.parse_args()
+    machine = Machine.now()
+    print(machine)
+    with ExitStack() as running:
+        tables = _measure(running, QUICK if options.quick else Pace())
+    machine = machine.after()
+    goals = judge(tables)
+    text = "\n\n".join(
+        [f"{machine}. {machine.load}.", as_markdown(goals), *(one.as_markdown() for one in tables)]
+    )
+    print(f"\n{text}")
+    if options.plot:
+        page = options.plot / PAGE
+        page.write_text(replace_between(page.read_text("utf-8"), "virtual-partitions", text), "utf-8")
+    return 1 if options.check and not all(one.is_kept for one in goals) else 0
+
+
+def _measure(running: ExitStack, pace: Pace) -> list[Table]:
+    directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
+    certificate = make_certificate(directory)
+    kafka = running.enter_context(BenchKafka(certificate, free_port()))
+    laboratory = Laboratory.of(kafka, certificate, directory)
+    rules = [{"topics": [f"{DIVIDED}-*"], "virtual": VIRTUAL, "physical": PHYSICAL}]
+    started = laboratory.gateway(tenant=TENANT, of_tenants=f"virtual_partitions: {json.dumps(rules)}")
+    subject, _ = running.enter_context(started)
+    memory = Table("resident memory", PLAINTEXT, "MiB", 1)
+    memory.add("after the start", WAYS[1], subject.resident_mib())
+    ends = _make_topics(subject, pace)
+    bulk = Table("cost of bytes", PLAINTEXT, "CPU s/GiB", 2)
+    for number in range(pace.rounds):
+        for way in WAYS if number % 2 else WAYS[::-1]:
+            for row, workload in _producing(way == WAYS[1]):
+                sample = measure_throughput(subject, workload, pace.seconds)
+                bulk.add(row, way, sample.cpu_s_per_gib)
+            sample = _read(subject, ends[way], pace.seconds)
+            bulk.add("consume v12, all that share a partition", way, sample.cpu_s_per_gib)
+    _use_all(subject)
+    memory.add("most, with all of 1,000 written to, read and listed", WAYS[1], subject.peak_mib())
+    return [bulk, memory]
+
+
+def _make_topics(subject: Subject, pace: Pace) -> dict[str, dict[int, dict[int, int]]]:
+    """Create the topics; fill those to read, and return by way, place and partition where they end."""
+    client, ends = subject.connect(), dict[str, dict[int, dict[int, int]]]()
+    for way, kind, count in ((WAYS[0], PLAIN, PHYSICAL), (WAYS[1], DIVIDED, VIRTUAL)):
+        for name in ("produced", "consumed"):
+            _create(client, f"{kind}-{name}", count, _SMALL if name == "produced" else _KEPT)
+        ends[way] = {place: {} for place in range(CONNECTIONS)}
+        step = SHARING if way == WAYS[0] else 1
+        for place in range(CONNECTIONS):
+            for number in range(pace.batches * SHARING // step * step):
+                partition = place if way == WAYS[0] else place + number % SHARING * PHYSICAL
+                ends[way][place][partition] = _write(client, f"{kind}-consumed", partition)
+    client.close()
+    return ends
+
+
+def _write(client: RawClient, topic: str, partition: int) -> int:
+    """Write a batch, and return the offset behind it."""
+    batch, records = record_batch(BATCH_BYTES, RECORD_BYTES)
+    deadline = time.monotonic() + LEADERS_TIMEOUT_S
+    while True:
+        answer = client.request(produce(topic, b"", PRODUCE_VERSION, partition, batch), PRODUCE_VERSION)
+        if is_produced(answer):
+            break
+        # The broker's first producer ID and the leaders of new topics take a moment.
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.05)
+    return int(answer.responses[0].partition_responses[0].base_offset) + records
+
+
+def _create(client: RawClient, name: str, partitions: int, configs: dict[str, int]) -> None:
+    new = CreateTopicsRequest
+    values = [new.CreatableTopicConfig(name=key, value=str(value)) for key, value in configs.items()]
+    topic = new.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=values)
+    answer = client.request(new(topics=[topic], timeout_ms=30_000), 6)
+    assert answer.topics[0].error_code == 0, answer
+    deadline = time.monotonic() + LEADERS_TIMEOUT_S
+    while time.monotonic() < deadline:
+        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)])
+        found = client.request(request, 12).topics[0]
+        if len(found.partitions) == partitions and not any(one.error_code for one in found.partitions):
+            time.sleep(1.0)  # Metadata knows a leader a little before it knows itself.
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"{name} has no leaders")
+
+
+def _producing(is_divided: bool) -> Iterator[tuple[str, Workload]]:
+    """Yield the workloads: a batch in a request, and three, which share a physical partition if they are divided."""
+    batch, _ = record_batch(BATCH_BYTES, RECORD_BYTES)
+    topic = f"{DIVIDED if is_divided else PLAIN}-produced"
+
+    def partitions(number: int, count: int) -> list[int]:
+        step = PHYSICAL if is_divided else CONNECTIONS
+        # A partition of the first group is written as it is; these are of others.
+        return [number + (place + is_divided) * step for place in range(count)]
+
+    def make(count: int, _space: Space, _client: RawClient, number: int) -> Iterator[bytes]:
+        data = [
+            ProduceRequest.PartitionProduceData(index=one, records=batch) for one in partitions(number, count)
+        ]
+        named = ProduceRequest.TopicProduceData(name=topic, partition_data=data)
+        request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[named])
+        return cycle([request_frame(request, PRODUCE_VERSION, 100 + n) for n in range(8)])
+
+    one = Workload(
+        "Produce v9",
+        ApiKey.PRODUCE,
+        PRODUCE_VERSION,
+        partial(make, 1),
+        is_produced,
+        bytes_per_request=len(batch),
+        connections=CONNECTIONS,
+    )
+    yield "produce v9, 64 KiB", one
+    yield (
+        "produce v9, 3 x 64 KiB of those that share a partition",
+        replace(one, make_frames=partial(make, 3), bytes_per_request=3 * len(batch)),
+    )
+
+
+class _Reader:
+    """A consumer of partitions of one place: each Fetch begins where the answers before it have ended."""
+
+    def __init__(self, subject: Subject, number: int, ends: dict[int, int]) -> None:
+        self._client, self._ends = subject.connect(number), ends
+        self._topic = f"{PLAIN if len(ends) == 1 else DIVIDED}-consumed"
+        self._positions = dict.fromkeys(ends, 0)
+        self._buffer = bytearray(1024)
+
+    def send(self) -> None:
+        if all(self._positions[one] >= end for one, end in self._ends.items()):
+            self._positions = dict.fromkeys(self._ends, 0)
+        wanted = fetch(self._topic, b"", FETCH_VERSION, list(self._positions.items()))
+        self._client.send(request_frame(wanted, FETCH_VERSION, 7))
+
+    def receive(self) -> int:
+        """Take an answer; return its size in bytes."""
+        answer = bytes(self._client.receive(self._buffer))
+        for topic in read_response(ApiKey.FETCH, FETCH_VERSION, answer).responses:
+            for one in topic.partitions:
+                assert one.error_code == 0, ErrorCode(one.error_code)
+                if one.records:
+                    self._positions[one.partition_index] = end_after(one.records)
+        return len(answer)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _read(subject: Subject, ends: dict[int, dict[int, int]], seconds: float) -> Sample:
+    """Read for a while, a place over each connection."""
+    readers = [_Reader(subject, number, ends[number]) for number in range(CONNECTIONS)]
+    for one in readers:
+        one.send()
+        one.receive()
+    requests = size = 0
+    cpu_s, started = subject.cpu_s(), time.perf_counter()
+    for one in readers:
+        one.send()
+    while time.perf_counter() - started < seconds:
+        for one in readers:
+            size += one.receive()
+            one.send()
+            requests += 1
+    for one in readers:
+        size += one.receive()
+    wall_s, cpu_s = time.perf_counter() - started, subject.cpu_s() - cpu_s
+    for one in readers:
+        one.close()
+    return Sample(requests + len(readers), size, wall_s, cpu_s)
+
+
+def _use_all(subject: Subject) -> None:
+    """Write to, read, describe and list all virtual partitions, over several connections."""
+    topic = f"{DIVIDED}-consumed"
+    for number in range(CONNECTIONS):
+        client = subject.connect(number)
+        for partition in range(number, VIRTUAL, CONNECTIONS):
+            _write(client, topic, partition)
+        for _ in range(3):
+            wanted = fetch(topic, b"", FETCH_VERSION, [(one, 0) for one in range(VIRTUAL)])
+            assert not client.request(wanted, FETCH_VERSION).error_code
+        new = ListOffsetsRequest
+        some = [new.ListOffsetsPartition(partition_index=one, timestamp=-1) for one in range(VIRTUAL)]
+        client.request(new(replica_id=-1, topics=[new.ListOffsetsTopic(name=topic, partitions=some)]), 7)
+        client.close()
+
+
+def judge(tables: list[Table]) -> list[Goal]:
+    """Return the goals with what was reached: ratios of rounds that stood side by side."""
+    bulk, memory = tables
+    goals = []
+    for row, values in bulk.rows.items():
+        ratio = median(two / one for one, two in zip(values[WAYS[0]], values[WAYS[1]], strict=True))
+        limit = PRODUCE_TO_PLAIN if row.startswith("produce") else CONSUME_TO_PLAIN
+        goals.append(Goal(f"CPU per GiB, {row}", ratio, limit, f"of that of {WAYS[0]}"))
+    for row, values in memory.rows.items():
+        if row.startswith("most"):
+            goals.append(Goal(f"memory, {row}", values[WAYS[1]][0], MEMORY_MIB, "MiB"))
+    return goals
+
+
+if __name__ == "__main__":
+    sys.exit(main())
