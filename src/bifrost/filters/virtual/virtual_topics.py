@@ -18,6 +18,7 @@ from bifrost.filters.virtual.virtual_filters import (
     BEFORE_ALL,
     FILTERS,
 )
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
@@ -107,8 +108,20 @@ class VirtualTopics:
         if topic not in self._maps:
             if len(self._maps) >= MAX_REMEMBERED:
                 self._maps.clear()
-            self._maps[topic] = self.rules.map_of(self.namespace.names.full_name(topic))
+            self._maps[topic] = self._map_of(topic)
         return self._maps[topic]
+
+    def _map_of(self, topic: str) -> PartitionMap | None:
+        """A topic that was moved or shared within the tenant has the partitions of the names that it had before: its
+        records are marked for these."""
+        names = self.namespace.names
+        part = names.aliases.get(names.tenant)
+        if part is not None:
+            for place in part.origins(names.physical_topic(VirtualTopic(topic.encode()))):
+                found = self.rules.map_of(place.full_name)
+                if found is not None:
+                    return found
+        return self.rules.map_of(names.full_name(topic))
 
     def map_of_either(self, topic: str | None, topic_id: bytes) -> PartitionMap | None:
         """Return likewise the partitions of a topic that a message names, or whose ID it has."""

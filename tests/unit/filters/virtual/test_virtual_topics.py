@@ -1,5 +1,11 @@
+from dataclasses import replace
+
 from bifrost.filters.virtual import virtual_topics
-from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
+from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics, VirtualTopics
+from bifrost.session.virtual_clusters import VirtualCluster
+from bifrost.state.state_key import StateKey
+from bifrost.state.state_record import Body, StateRecord
+from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 from bifrost.wire.entity import Entity
@@ -8,7 +14,7 @@ from support.stage import messages
 from support.stage.divided import divided
 from support.stage.messages import produce, produced
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage.stage import Stage
+from support.stage.stage import Stage, account
 
 RULES = [PartitionRule(("orders", "eu:*"), PartitionMap(5, 2))]
 
@@ -49,6 +55,44 @@ def test_clients_of_a_namespace_share_what_is_known(stage: Stage) -> None:
     assert tenant.topics(namespace, None) is found
     assert found.in_requests(namespace.to_physical) is found.in_requests(namespace.to_physical)
     assert found.in_requests(namespace.to_physical) is not found.in_answers(namespace.to_physical)
+
+
+def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
+    stage.existing.configure({"acme": [("eu",), ("billing",), ("us",)]})
+    tenant = TenantVirtualTopics(
+        [PartitionRule(("eu:orders",), PartitionMap(5, 2)), PartitionRule(("us:*",), PartitionMap(7, 3))]
+    )
+    key, clusters = StateKey(KIND, "acme:eu/orders"), stage.shared.virtual_clusters
+    in_use: list[VirtualCluster] = []
+
+    def topics_of(namespace: str) -> VirtualTopics:
+        found = clusters.of(replace(account("acme"), namespace=(namespace,)))
+        in_use.append(found)  # As a session has it.
+        return tenant.topics(found.namespace, None)
+
+    def apply(number: int, body: Body | None) -> None:
+        record = None if body is None else StateRecord(key, number, 0, "c", "w", None, body)
+        stage.aliases.apply(key, record)
+
+    billing, shares = topics_of("billing"), {"acme:us/p": "read-write"}
+    names = billing.in_requests(billing.namespace.to_physical)
+    assert billing.map_of("o") is None
+    assert names.missing(Entity.TOPIC_NAME, b"o") is not None
+
+    apply(1, {"owner": "acme:billing/o", "shares": {}})
+    assert billing.map_of("o") == (5, 2)
+    assert names.missing(Entity.TOPIC_NAME, b"o") is None
+    assert tenant.topics(stage.namespaces["acme"], None).map_of("billing:o") == (5, 2)
+    # Another topic may have its name now.
+    assert topics_of("eu").map_of("orders") == (5, 2)
+
+    apply(2, None)
+    assert billing.map_of("o") is None
+    assert names.missing(Entity.TOPIC_NAME, b"o") is not None
+
+    apply(3, {"owner": "acme:eu/orders", "shares": shares})
+    assert topics_of("us").map_of("p") == (5, 2)
+    assert topics_of("us").map_of("other") == (7, 3)
 
 
 def test_names_remembered_have_a_bound(stage: Stage) -> None:
