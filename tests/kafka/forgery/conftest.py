@@ -29,15 +29,21 @@ MADE_BY_FORGERIES = ("__consumer_offsets", "__consumer_offsetz")
 """Topics of attackers that requests of other folders, such as the taint test's, have created under fixed names."""
 
 
+@pytest.fixture(scope="module")
+def ways_in(gateway: GatewayProcess) -> list[Endpoint]:
+    """How the attackers connect: all must see it when a broker is away, and when it is back."""
+    return [gateway.endpoint(tenant) for tenant in ATTACKERS]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def broker_loss(
-    request: pytest.FixtureRequest, kafka: EmbeddedKafka, gateway: GatewayProcess
+    request: pytest.FixtureRequest, kafka: EmbeddedKafka, ways_in: list[Endpoint]
 ) -> Iterator[None]:
     """Take a broker away, if there are several."""
     if len(kafka.node_ids) == 1:
         yield
         return
-    loss = BrokerLoss(kafka, lambda: [gateway.endpoint(tenant) for tenant in ATTACKERS])
+    loss = BrokerLoss(kafka, lambda: ways_in)
     node_id = AWAY.get(request.path.name)
     if node_id is None:
         with loss.without(1):

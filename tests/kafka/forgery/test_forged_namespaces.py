@@ -134,6 +134,11 @@ def gateway(family: Family) -> GatewayProcess:
 
 
 @pytest.fixture(scope="module")
+def ways_in(family: Family) -> list[Endpoint]:
+    return [replace(family.process.endpoint(TENANT.name), username=one) for one in (SIBLING, OUTSIDER)]
+
+
+@pytest.fixture(scope="module")
 def victim(family: Family) -> Iterator[BusyVictim]:
     """The user of the namespace at work."""
     one = Victim(family.endpoint(VICTIM), f"{prefix_of(TENANT.name)}--eu.")
