@@ -18,4 +18,6 @@ cdef class CompiledRelay:
     cdef bint passes(self, frame) except -1
     cdef int decide(self, list frames) except -1
     cdef int write(self, list segments) except -1
-    cdef Py_ssize_t write_now(self, list segments) except -1
+
+
+cdef Py_ssize_t write_now(int fd, list segments) except -1

@@ -161,55 +161,59 @@ cdef class CompiledRelay:
         cdef Py_ssize_t done = 0
         if self.outlet is not None:
             if self.outlet.is_free():
-                done = self.write_now(segments)
+                done = write_now(self.fd, segments)
         elif self.is_closing():
             return 0
         elif self.fd >= 0 and not self.size_of_queue():
-            done = self.write_now(segments)
+            done = write_now(self.fd, segments)
         if done < len(segments):
             self.to.writelines(segments[done:] if done else segments)
         return 0
-
-    cdef Py_ssize_t write_now(self, list segments) except -1:
-        """Return how many segments were written; trim a partly written one. The transport meets the errors."""
-        cdef iovec vectors[VECTORS]
-        cdef Py_ssize_t done = 0, size, total, sent
-        cdef int count, i
-        while done < len(segments):
-            count = total = 0
-            while count < VECTORS and done + count < len(segments):
-                segment = segments[done + count]
-                if PyBytes_CheckExact(segment):
-                    vectors[count].iov_base = PyBytes_AS_STRING(segment)
-                    size = PyBytes_GET_SIZE(segment)
-                elif PyMemoryView_Check(segment):
-                    vectors[count].iov_base = PyMemoryView_GET_BUFFER(segment).buf
-                    size = PyMemoryView_GET_BUFFER(segment).len
-                else:
-                    raise TypeError(f"segments are bytes or memoryviews, not {type(segment).__name__}")
-                vectors[count].iov_len = size
-                total += size
-                count += 1
-            sent = send_vectors(self.fd, vectors, count)
-            if sent < 0:
-                if errno == EINTR:
-                    continue
-                return done
-            if sent == total:
-                done += count
-                continue
-            for i in range(count):
-                if sent < <Py_ssize_t>vectors[i].iov_len:
-                    break
-                sent -= vectors[i].iov_len
-                done += 1
-            if sent:
-                segments[done] = memoryview(segments[done])[sent:]
-            return done
-        return done
 
 
 class FrameRelay(CompiledRelay, asyncio.BufferedProtocol):
     """Relays one direction of a connection."""
 
     __slots__ = ()
+
+
+cdef Py_ssize_t write_now(int fd, list segments) except -1:
+    """Write what a socket accepts; return how many segments were written. A partly written one is trimmed in the list.
+
+    What is not sent, for whatever reason, the transport writes, which meets the errors.
+    """
+    cdef iovec vectors[VECTORS]
+    cdef Py_ssize_t done = 0, size, total, sent
+    cdef int count, i
+    while done < len(segments):
+        count = total = 0
+        while count < VECTORS and done + count < len(segments):
+            segment = segments[done + count]
+            if PyBytes_CheckExact(segment):
+                vectors[count].iov_base = PyBytes_AS_STRING(segment)
+                size = PyBytes_GET_SIZE(segment)
+            elif PyMemoryView_Check(segment):
+                vectors[count].iov_base = PyMemoryView_GET_BUFFER(segment).buf
+                size = PyMemoryView_GET_BUFFER(segment).len
+            else:
+                raise TypeError(f"segments are bytes or memoryviews, not {type(segment).__name__}")
+            vectors[count].iov_len = size
+            total += size
+            count += 1
+        sent = send_vectors(fd, vectors, count)
+        if sent < 0:
+            if errno == EINTR:
+                continue
+            return done
+        if sent == total:
+            done += count
+            continue
+        for i in range(count):
+            if sent < <Py_ssize_t>vectors[i].iov_len:
+                break
+            sent -= vectors[i].iov_len
+            done += 1
+        if sent:
+            segments[done] = memoryview(segments[done])[sent:]
+        return done
+    return done

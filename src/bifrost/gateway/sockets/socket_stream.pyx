@@ -15,7 +15,7 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint8_t
 
 from bifrost.forwarding.room cimport Room
-from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
+from bifrost.gateway.sockets.frame_relay cimport CompiledRelay, write_now
 from bifrost.gateway.sockets.read_turns cimport Readable, ReadTurns, turns_of
 
 cdef extern from *:
@@ -160,8 +160,8 @@ cdef class SocketStream(Readable):
             else:
                 filled += size
                 has_ended = size == 0
-                # The rest of a record is in OpenSSL, where the event loop does not see it.
-                has_more = size and (filled == room or count_unread(self.fd) > 0)
+                # The rest of a record is in OpenSSL, where the event loop does not see it; in a socket it does.
+                has_more = size and (filled == room or self.is_encrypted and count_unread(self.fd) > 0)
         self.may_have_more = has_more
         if filled:
             self.buffer_updated(filled)
@@ -215,8 +215,15 @@ cdef class SocketStream(Readable):
 
     cpdef writelines(self, list segments):
         cdef bint is_first = not self.backlog, is_too_much
+        cdef Py_ssize_t done
         if self.closing:
             return
+        if is_first and not self.is_encrypted:
+            segments = segments[:]  # It belongs to the caller, and is trimmed.
+            done = write_now(self.fd, segments)
+            if done == len(segments):
+                return
+            segments = segments[done:]
         for segment in gathered(segments):
             self.unwritten += len(segment)
             self.backlog.append(segment)
