@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bifrost.routes.route_kinds import NOT_ROUTED
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct
@@ -21,6 +22,7 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import create_topic, metadata_of, produce, topic_id_of
 from support.clients.record_batches import Batch, is_old_format, read_batches
 from support.clients.routed_client import RoutedClient
+from support.gateways.gateway_process import IS_SINGLE_ADDRESS
 
 PREFIX = "eq-"
 """Every name in a scenario begins so."""
@@ -182,6 +184,8 @@ class World:
             field.name: self._value(field.name, field.type, getattr(struct, field.name))
             for field in struct.FIELDS
         }
+        if IS_SINGLE_ADDRESS:
+            _show_one_address(values)
         return self._without_places(values) if self.brokers > 1 else values
 
     def _without_places(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -230,6 +234,14 @@ class World:
             # It was written when the transaction ended, by the clock.
             del fields["base_timestamp_ms"], fields["max_timestamp_ms"]
         return fields
+
+
+def _show_one_address(values: dict[str, Any]) -> None:
+    """Leave out what a single address does not have: the racks of its brokers, and members of share groups."""
+    if "rack" in values:
+        values["rack"] = "left out"
+    if "api_keys" in values:
+        values["api_keys"] = [one for one in values["api_keys"] if one["api_key"] not in NOT_ROUTED]
 
 
 def _is_about(item: Any, prefix: str) -> bool:
