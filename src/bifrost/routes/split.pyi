@@ -47,7 +47,8 @@ class Split:
 
         Args:
             table: the leaders.
-            elsewhere: the broker that gets partitions without a leader; it has Kafka's error for them.
+            elsewhere: the broker that gets partitions without a leader, if none of their topic has one; it has Kafka's
+                error for them.
             now_ms: the time, by the clock of the table.
         Returns:
             The topics to look up: unknown ones, those that have lacked a leader for a second, and those known for long.

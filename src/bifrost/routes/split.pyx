@@ -150,18 +150,19 @@ cdef class Split:
         cdef Topic* topic
         cdef Slot* slot
         cdef int t, i
+        cdef int32_t other
         cdef bint lacks
         for t in range(self.topic_count):
             topic, lacks = &self.topics[t], False
             leaders = table.get(self.keys[t])
+            other = any_of(leaders, elsewhere)
             for i in range(topic.first, topic.first + topic.count):
                 slot = &self.slots[i]
                 slot.node, slot.is_sure = NO_NODE, leaders is not None and leaders.known_ms >= now_ms - SURE_MS
                 if leaders is not None and 0 <= slot.index < leaders.count:
                     slot.node = leaders.nodes[slot.index]
-                lacks |= slot.node < 0
                 if slot.node < 0:
-                    slot.node = elsewhere
+                    slot.node, lacks = other, True
             if leaders is None or leaders.known_ms < now_ms - (ASKED_AGAIN_MS if lacks else KEPT_MS):
                 unknown.append(self.keys[t])
         return unknown
@@ -583,6 +584,15 @@ cdef void* resized(void* memory, size_t size) except NULL:
     if memory == NULL:
         raise MemoryError
     return memory
+
+cdef int32_t any_of(Leaders leaders, int32_t elsewhere) noexcept:
+    """A broker that knows a topic surely, for it leads a partition; else any other broker."""
+    cdef int i
+    if leaders is not None:
+        for i in range(leaders.count):
+            if leaders.nodes[i] >= 0:
+                return leaders.nodes[i]
+    return elsewhere
 
 cdef const uint8_t* address(const uint8_t[::1] view) noexcept:
     if view.shape[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ TOPIC = "single-fetches"
 PARTITIONS = 6
 VERSIONS = [7, 11, 12, 13, 15, max(request_schema(ApiKey.FETCH).versions)]
 LONG_MS = 20_000
+WAIT_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,19 @@ def client(gateway: GatewayProcess) -> Iterator[RawClient]:
     with RawClient.authenticated(gateway.endpoint("initech")) as made:
         create_topic(made, TOPIC, PARTITIONS)
         yield made
+
+
+def write(client: RawClient, topic: str, partition: int) -> None:
+    """Write a record, as soon as the leader of a new topic knows that it is that."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            produce(client, topic, [b"a record"], partition)
+        except AssertionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return
 
 
 @dataclass
@@ -101,7 +116,7 @@ class Script:
         self.answers.append(shown(self.consumer.fetch(*args, **options)))
 
     def produce(self, partition: int) -> None:
-        produce(self.consumer.client, self.consumer.topic, [b"a record"], partition)
+        write(self.consumer.client, self.consumer.topic, partition)
 
 
 def changes_are_told(script: Script) -> None:
@@ -180,7 +195,7 @@ def test_a_session_goes_on_as_at_a_broker(
             name = f"{TOPIC}-{run.__name__}-{version}-{where}".replace("_", "-")
             physical = physical_name("initech", name)
             # All at one broker, for only that can be compared.
-            create_topic(direct, physical, 4, assignments=assigned)
+            create_topic(direct, physical, 4, {"min.insync.replicas": "1"}, assigned)
             consumer = Consumer(way, physical if way is direct else name, version)
             consumer.topic_id = topic_id_of(direct, physical)
             script = Script(consumer)
@@ -201,7 +216,7 @@ def test_a_session_is_one_for_all_leaders(version: int, client: RawClient) -> No
 
     for round_ in range(1, 4):
         for partition in range(PARTITIONS):
-            produce(client, name, [b"a record"], partition)
+            write(client, name, partition)
         asked: list[tuple[int, int]] = []
         while min(read.values()) < round_:
             epoch += 1

@@ -128,7 +128,7 @@ ASKED: dict[str, tuple[Message, int, str, Callable[[Any], Any], Any]] = {
         ConsumerGroupDescribeRequest(group_ids=NAMES),
         0,
         "__consumer_offsets",
-        _groups,
+        lambda response: sorted(_groups(response)),
         [(name, ErrorCode.GROUP_ID_NOT_FOUND) for name in NAMES],
     ),
     "DeleteGroups": (

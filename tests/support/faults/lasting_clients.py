@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, ClassVar, Self
 
@@ -202,11 +202,13 @@ class Reader(LastingClient):
 class LastingClients:
     """All of them, on fresh topics; a context manager that ends them whatever happens."""
 
-    def __init__(self, endpoint: Endpoint, topic: str) -> None:
-        """Describe them; their topics, which have to be there, begin with `topic`."""
+    def __init__(
+        self, endpoint: Endpoint, topic: str, protocols: Sequence[str] = ("classic", "consumer")
+    ) -> None:
+        """Describe them; their topics, which have to be there, begin with `topic`. A group reads by each protocol."""
         self.writers = [kind(endpoint, topic) for kind in (Writer, PlainWriter, TransactionWriter)]
         topics = [writer.topic for writer in self.writers]
-        self.readers = [Reader(endpoint, protocol, topics) for protocol in ("classic", "consumer")]
+        self.readers = [Reader(endpoint, protocol, topics) for protocol in protocols]
 
     @property
     def all(self) -> list[LastingClient]:
