@@ -33,7 +33,7 @@ def main() -> int:
     chosen = chosen_attacks(options.only)
     machine, started = Machine.now(), time.monotonic()
     print(machine)
-    outcomes, errors, cost = _run(chosen, options.quick, options.brokers)
+    outcomes, errors, cost = _run(chosen, options.quick, options.brokers, is_single=options.single)
     machine = machine.after()
     print(f"\n{as_text(outcomes)}")
     print(f"\n{machine.load}; {time.monotonic() - started:.0f} s; {_told(cost)}")
@@ -55,7 +55,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="names of attacks or beginnings of them, separated by commas")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers the cluster has")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the rows to a folder's page")
-    return parser.parse_args()
+    parser.add_argument("--single", action="store_true", help="behind a single address; writes no page")
+    options = parser.parse_args()
+    if options.single and options.plot:
+        parser.error("the page has the rows of addresses for each broker")
+    return options
 
 
 def chosen_attacks(only: str | None) -> list[Attack]:
@@ -74,12 +78,14 @@ def chosen_attacks(only: str | None) -> list[Attack]:
     return list(found.values())
 
 
-def _run(chosen: list[Attack], is_quick: bool, brokers: int) -> tuple[list[Outcome], list[str], RecordsCost]:
+def _run(
+    chosen: list[Attack], is_quick: bool, brokers: int, *, is_single: bool
+) -> tuple[list[Outcome], list[str], RecordsCost]:
     outcomes: list[Outcome] = []
     errors: list[str] = []
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-hostile-")))
-        stage = running.enter_context(Stage(directory, brokers))
+        stage = running.enter_context(Stage(directory, brokers, is_single=is_single))
         trial = Trial(stage, QUICK if is_quick else Pace(), RecordsCost(0, 0))
         trial.cost = measure_records(trial)
         print(_told(trial.cost), flush=True)

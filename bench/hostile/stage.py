@@ -72,10 +72,16 @@ class Stage:
     """A context manager."""
 
     def __init__(
-        self, directory: Path, brokers: int = 1, scale: float = 1.0, kafka: EmbeddedKafka | None = None
+        self,
+        directory: Path,
+        brokers: int = 1,
+        scale: float = 1.0,
+        kafka: EmbeddedKafka | None = None,
+        *,
+        is_single: bool = False,
     ) -> None:
-        """Start nothing yet; `kafka` is a cluster that runs, if there is one."""
-        self._kafka = kafka
+        """Start nothing yet; `kafka` is a cluster that runs, if there is one, `is_single`: at single addresses."""
+        self._kafka, self._is_single = kafka, is_single
         self._directory, self._brokers, self._scale = directory, brokers, scale
         self._running = ExitStack()
         self._started = 0
@@ -153,18 +159,17 @@ class Stage:
 
     def _configuration(self) -> dict[str, object]:
         def listener(name: str, port: int, protocol: str, **more: object) -> dict[str, object]:
-            return {
-                "name": name,
-                "security_protocol": protocol,
-                "port_range": {
-                    "bind_host": HOST,
-                    "advertised_host": HOST,
-                    "bootstrap_port": port,
-                    "broker_port_range": {"start": port + 1, "end": port + self._brokers},
-                    "broker_id_base": 1,
-                },
-                **more,
+            ports: dict[str, object] = {
+                "bind_host": HOST,
+                "advertised_host": HOST,
+                "bootstrap_port": port,
             }
+            if self._is_single:
+                more["single_address"] = True
+            else:
+                ports["broker_port_range"] = {"start": port + 1, "end": port + self._brokers}
+                ports["broker_id_base"] = 1
+            return {"name": name, "security_protocol": protocol, "port_range": ports, **more}
 
         plain, tls, is_open = self._ports
         files = {
@@ -240,7 +245,12 @@ class Stage:
 
     def _take_targets(self) -> None:
         self.victim_target, self.target = (
-            replace(self._target(name), topic_id=self._topics[name][0], node_id=self._topics[name][1])
+            replace(
+                self._target(name),
+                topic_id=self._topics[name][0],
+                # All brokers are at the bootstrap port then.
+                node_id=0 if self._is_single else self._topics[name][1],
+            )
             for name in (VICTIM, ATTACKER)
         )
 

@@ -167,7 +167,8 @@ class RoutedClient:
         if topic_id != bytes(16):
             asked = MetadataRequest.MetadataRequestTopic(name=None, topic_id=topic_id)
         request = MetadataRequest(topics=[asked], allow_auto_topic_creation=False)
-        (found,) = self.at(self.first).request(request, _ANY_NAME_VERSION).topics
+        client = self.at(self.first)
+        (found,) = client.request(request, client.at_most(ApiKey.METADATA, _ANY_NAME_VERSION)).topics
         wanted = _first_partition(topic)
         leader = next((one.leader_id for one in found.partitions if one.partition_index == wanted), -1)
         return leader if leader in self._ports else self.first
