@@ -118,7 +118,7 @@ class BrokerLoss:
             brokers = {broker.node_id for broker in metadata.brokers}
             if brokers != expected:
                 return f"{endpoint.port} names the brokers {brokers}"
-            # The only broker has each partition, also one whose replicas are all away: the brokers themselves were asked.
+            # A partition whose replicas are all away has one there as well: the brokers themselves were asked.
             is_one = IS_SINGLE_ADDRESS and endpoint.username is not None
             for topic, partition in () if is_one else _partitions(metadata):
                 if partition.leader_id not in brokers and brokers & set(partition.replica_nodes):

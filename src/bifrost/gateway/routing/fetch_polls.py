@@ -36,9 +36,9 @@ LATE_S = 30.0
 GRACE_S = 1.0
 """How much later than asked the client gets its answer at the latest, if a broker has not answered by then."""
 
-MAX_POLL_MS = 500
+MAX_POLL_MS = 5000
 """How long one poll lasts at a broker, and then another begins: so long may partitions that the client asks for anew
-wait behind it. Kafka's default of `fetch.max.wait.ms`."""
+wait behind it. Ten times Kafka's default of `fetch.max.wait.ms`, for each poll costs brokers what a request costs."""
 
 WORTH_MS = 5
 """A poll that ends earlier is begun again if the client still waits at least so long."""
