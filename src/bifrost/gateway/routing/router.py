@@ -24,6 +24,7 @@ from bifrost.gateway.routing.broker_link import Answered, BrokerLink
 from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
+from bifrost.gateway.routing.route_turns import AT_ONCE, turns_of
 from bifrost.routes.frame_cutter import cut_frames
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
@@ -86,6 +87,10 @@ class Router:
         """Whether the client takes answers."""
         self._turns: deque[Turn] = deque()
         self._held: deque[Request] = deque()
+        """Requests that wait for a look-up."""
+        self._fresh: deque[list[Buffer]] = deque()
+        """Frames that wait to be routed, behind those."""
+        self._route_turns, self._awaits_turn = turns_of(self.loop), False
         self._links: dict[tuple[int, bool], BrokerLink] = {}
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
@@ -122,18 +127,38 @@ class Router:
         """Route whole frames of requests. What is answered at once is given back later: the session still writes."""
         self._is_receiving = True
         try:
-            for frame in cut_frames(segments):
-                request = read_request(frame)
-                if self._held or not self._dispatch.begin(request, is_last=False):
-                    self._held.append(request)
-            if self._held and self._task is None:
-                self._task = self.loop.create_task(self._look_up())
+            frames = cut_frames(segments)
+            if not self._awaits_turn and not self._route_turns:
+                for frame in frames[:AT_ONCE]:
+                    self._route(frame)
+                del frames[:AT_ONCE]
+            self._fresh.extend(frames)
+            if self._fresh and not self._awaits_turn:
+                self._awaits_turn = True
+                self._route_turns.wait(self._route_one)
         except Exception as error:
             self.fail(error)
         finally:
             self._is_receiving = False
         if self._turns and self._turns[0].answer is not None:
             self.loop.call_soon(self._deliver_later)
+
+    def _route(self, frame: list[Buffer]) -> None:
+        request = read_request(frame)
+        if self._held or not self._dispatch.begin(request, is_last=False):
+            self._held.append(request)
+            if self._task is None:
+                self._task = self.loop.create_task(self._look_up())
+
+    def _route_one(self) -> bool:
+        """Route the request that has waited longest; return whether there are more."""
+        try:
+            if self._fresh:
+                self._route(self._fresh.popleft())
+        except Exception as error:
+            self.fail(error)
+        self._awaits_turn = bool(self._fresh)
+        return self._awaits_turn
 
     async def _look_up(self) -> None:
         """Learn what the first held request needs, until none is held."""
@@ -292,8 +317,12 @@ class Router:
         self._turns.clear()
         for task in self._side_tasks:
             task.cancel()
-        self._held = deque(one for one in self._held if one.api_key == ApiKey.PRODUCE)
-        if self._task is None:
+        requests = [*self._held, *map(read_request, self._fresh)]
+        self._fresh.clear()
+        self._held = deque(one for one in requests if one.api_key == ApiKey.PRODUCE)
+        if self._held and self._task is None:
+            self._task = self.loop.create_task(self._look_up())
+        elif self._task is None:
             self._finish_links()
 
     def _finish_links(self) -> None:

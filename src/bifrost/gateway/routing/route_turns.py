@@ -1,0 +1,65 @@
+"""Whose requests are routed next, of all connections at single addresses: Python code routes each, and takes its time.
+
+    a client's frames ──▶ routed at once, if they are few and no connection waits
+                      └─▶ wait ──▶ one request of each connection in turn, half a millisecond in a turn of the loop
+
+Without it one connection's pipelined requests would keep all others waiting, for as long as routing them takes.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+AT_ONCE = 4
+"""Requests that a connection may have routed as they arrive: more are not a client's that awaits answers."""
+
+SLICE_S = 0.0005
+"""How long requests are routed in one turn of the loop, as `HOT_STEPS` of the lanes."""
+
+RouteOne = Callable[[], bool]
+"""Routes one request of a connection; returns whether it has more."""
+
+
+class RouteTurns:
+    """The connections whose requests wait to be routed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait for nothing yet."""
+        self._loop = loop
+        self._waiting: deque[RouteOne] = deque()
+        self._is_due = False
+
+    def __bool__(self) -> bool:
+        """Whether requests wait."""
+        return bool(self._waiting)
+
+    def wait(self, route_one: RouteOne) -> None:
+        """Route the requests of a connection, in turn with those of others."""
+        self._waiting.append(route_one)
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_due = False
+        ends_s = time.perf_counter() + SLICE_S  # The loop's own time stands still within a turn.
+        while self._waiting and time.perf_counter() < ends_s:
+            route_one = self._waiting.popleft()
+            if route_one():
+                self._waiting.append(route_one)
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._go_on)
+
+
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, RouteTurns] = WeakKeyDictionary()
+
+
+def turns_of(loop: asyncio.AbstractEventLoop) -> RouteTurns:
+    """Return the turns of an event loop, the same for all connections."""
+    found = _TURNS.get(loop)
+    if found is None:
+        found = _TURNS[loop] = RouteTurns(loop)
+    return found

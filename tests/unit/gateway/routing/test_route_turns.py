@@ -1,0 +1,64 @@
+"""Turns of connections whose requests wait to be routed: each gets one, and the loop goes on meanwhile."""
+
+import asyncio
+import time
+
+from bifrost.gateway.routing.route_turns import SLICE_S, RouteTurns, turns_of
+
+
+async def until_done(turns: RouteTurns) -> int:
+    """Return how many turns of the loop it took to route all."""
+    ticks = 0
+    for ticks in range(1000):
+        if not turns:
+            break
+        await asyncio.sleep(0)
+    return ticks
+
+
+def test_connections_take_turns() -> None:
+    routed = list[str]()
+
+    async def route() -> None:
+        turns = RouteTurns(asyncio.get_running_loop())
+        for name, count in (("many", 4), ("two", 2)):
+            left = [name] * count
+
+            def route_one(left: list[str] = left) -> bool:
+                routed.append(left.pop())
+                return bool(left)
+
+            turns.wait(route_one)
+        await until_done(turns)
+
+    asyncio.run(route())
+
+    assert routed == ["many", "two", "many", "two", "many", "many"]
+
+
+def test_the_loop_goes_on_after_a_slice() -> None:
+    left = list(range(5))
+
+    async def route() -> int:
+        turns = RouteTurns(asyncio.get_running_loop())
+
+        def route_one() -> bool:
+            time.sleep(SLICE_S)
+            left.pop()
+            return bool(left)
+
+        turns.wait(route_one)
+        return await until_done(turns)
+
+    ticks = asyncio.run(route())
+
+    assert left == []
+    assert ticks >= 5
+
+
+def test_all_connections_of_a_loop_have_the_same() -> None:
+    async def ask() -> bool:
+        loop = asyncio.get_running_loop()
+        return turns_of(loop) is turns_of(loop)
+
+    assert asyncio.run(ask())
