@@ -107,7 +107,9 @@ class Exchange:
     new_partitions: int = 0
     """How many partitions the brokers create for this request, which is what it costs them."""
     read_batches: int = 0
-    """How many batches the gateway reads from the broker for the answer, at the most."""
+    """How many batches the gateway reads from the broker for the answer, as far as the request tells."""
+    read_later: int = 0
+    """How many it has read beyond these, once the answer is known."""
     parts: Sequence[Any] = ()
     """Requests of the same API and version that go to the broker before the client's, which was divided; with virtual
     names."""

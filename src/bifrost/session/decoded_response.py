@@ -6,6 +6,7 @@ from typing import Any
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
 from bifrost.filters.steps import NOTHING_MET, Forward, Need, ResponseStep
+from bifrost.forwarding.broker_costs import READ_BATCH_NS
 from bifrost.forwarding.lane import Awaited
 from bifrost.session.decoded_request import release_large
 from bifrost.session.in_flight import Buffer
@@ -128,6 +129,8 @@ def _filtered(
         filtered: ResponseStep = one.on_response(exchange, response)
         if not isinstance(filtered, Forward):
             return filtered
+    if exchange.read_later:
+        awaited.lane.load.broker_left_ns -= exchange.read_later * READ_BATCH_NS
     if plan.has_throttle and throttle_ms:
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
     if plan.carries_records:

@@ -199,6 +199,8 @@ def _scan(exchange: Exchange, listed: _Listed, broker: _Answers) -> StoredBatche
         scans.take(met)
         virtual.count("scanned_bytes", sum(len(one.records) for one in met.found.values()))
     need = scans.next_need(met)
+    if need is None:
+        exchange.read_later = max(0, scans.reads - exchange.read_batches)
     if scans.is_over:
         virtual.hit(LIMIT)
     return need

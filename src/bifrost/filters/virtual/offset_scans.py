@@ -224,6 +224,8 @@ class OffsetScans:
         self._scans: list[_Scan] = []
         self.is_begun = False
         self._read_bytes = 0
+        self.reads = 0
+        """How often brokers were asked."""
         self.is_over = False
         """Whether the request has met its limit, so that what is not known has to be asked for again."""
 
@@ -237,6 +239,7 @@ class OffsetScans:
 
     def take(self, met: StoredBatches) -> None:
         """Give what was read to those that have asked for it."""
+        self.reads += len(met.found)
         self._read_bytes += sum(len(one.records) for one in met.found.values())
         for scan in in_steps(self._scans):
             wanted = scan.wanted

@@ -10,6 +10,7 @@ import pytest
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
 from bifrost.filters.virtual import offset_scans
 from bifrost.filters.virtual.offset_scans import CHUNK, FIRST_CHUNK
+from bifrost.forwarding.broker_costs import READ_BATCH_NS
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
@@ -332,6 +333,18 @@ def test_what_is_read_of_one_partition_has_a_bound(book: Playbook, monkeypatch: 
         >> read({(0, 2, CHUNK): log_of(0, base=2)})
         << to_client(told(("orders", [(2, 10), (4, 0)])))
     )
+
+
+def test_what_is_read_is_charged_to_the_brokers_time(stage: Stage, book: Playbook) -> None:
+    load = stage.shared.lanes.in_flight_limits.load("acme")
+    begun = after(book, (2, LATEST), (0, LATEST))
+    before_ns = load.broker_left_ns
+    for at in range(0, 10, 2):
+        begun = begun >> read({(0, at, CHUNK): log_of(0, base=at)})
+    assert begun << to_client(told(("orders", [(2, 0), (0, 10)])))
+
+    # The request has told of two.
+    assert before_ns - load.broker_left_ns == 3 * READ_BATCH_NS
 
 
 def test_so_many_parts_are_read_at_a_time(book: Playbook, monkeypatch: pytest.MonkeyPatch) -> None:
