@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition, VirtualPartition
+from bifrost.wire.codec import untrack
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Struct
 from bifrost.wire.steps import in_steps
@@ -67,8 +70,26 @@ _DIVIDED: Note[_Divided] = Note("divided_by_groups")
 
 def copied(struct: _Struct, **changes: Any) -> _Struct:
     """Return a struct with the same fields, but for some."""
-    fields = {field.name: getattr(struct, field.name) for field in struct.FIELDS}
-    return type(struct)(**(fields | changes))
+    kind: Any = type(struct)  # mypy takes it for one that has no hash, as its instances have none.
+    names, values_of = _fields(kind)
+    made: _Struct = object.__new__(kind)
+    for name, value in zip(names, values_of(struct), strict=True):
+        setattr(made, name, value)
+    for name, value in changes.items():
+        if type(value) is list:
+            untrack(value)
+        setattr(made, name, value)
+    untrack(made)
+    return made
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
+    """Return the names of a struct's fields, and what reads all of them."""
+    names = tuple(field.name for field in kind.FIELDS)
+    if len(names) == 1:
+        return names, lambda struct: (getattr(struct, names[0]),)
+    return names, attrgetter(*names)
 
 
 def virtual_topics(exchange: Exchange) -> VirtualTopics:

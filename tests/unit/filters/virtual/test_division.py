@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from bifrost.filters.virtual.division import copied
 from support.physical_names import physical_name
 from support.stage import messages
@@ -98,3 +100,7 @@ def test_a_copy_has_all_fields_but_those_that_change() -> None:
     other = copied(one, partition=1)
 
     assert (one.partition, other.partition, other.leader_epoch) == (3, 1, EPOCH)
+    assert copied(one) == one
+    assert copied(one) is not one
+    with pytest.raises(AttributeError):
+        copied(one, no_field=1)
