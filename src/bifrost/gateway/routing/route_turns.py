@@ -1,9 +1,10 @@
 """Whose requests are routed next, of all connections at single addresses: Python code routes each, and takes its time.
 
-    a client's frames ──▶ routed at once, if they are few and no connection waits
-                      └─▶ wait ──▶ one request of each connection in turn, half a millisecond in a turn of the loop
+    a client's frames ──▶ routed at once, if they are few and no connection of its tenant waits
+                      └─▶ wait ──▶ a request of each tenant in turn, and of each connection in a tenant's turns,
+                                   for half a millisecond in a turn of the loop
 
-Without it one connection's pipelined requests would keep all others waiting, for as long as routing them takes.
+Without it the requests that some connections pipeline would keep all others waiting, for as long as routing them takes.
 """
 
 import asyncio
@@ -28,16 +29,21 @@ class RouteTurns:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for nothing yet."""
         self._loop = loop
-        self._waiting: deque[RouteOne] = deque()
+        self._waiting: dict[str | None, deque[RouteOne]] = {}
+        """By tenant; the first one has its turn."""
         self._is_due = False
 
     def __bool__(self) -> bool:
         """Whether requests wait."""
         return bool(self._waiting)
 
-    def wait(self, route_one: RouteOne) -> None:
+    def has(self, tenant: str | None) -> bool:
+        """Whether requests of a tenant wait."""
+        return tenant in self._waiting
+
+    def wait(self, tenant: str | None, route_one: RouteOne) -> None:
         """Route the requests of a connection, in turn with those of others."""
-        self._waiting.append(route_one)
+        self._waiting.setdefault(tenant, deque()).append(route_one)
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._go_on)
@@ -46,9 +52,14 @@ class RouteTurns:
         self._is_due = False
         ends_s = time.perf_counter() + SLICE_S  # The loop's own time stands still within a turn.
         while self._waiting and time.perf_counter() < ends_s:
-            route_one = self._waiting.popleft()
+            tenant = next(iter(self._waiting))
+            connections = self._waiting[tenant]
+            route_one = connections.popleft()
             if route_one():
-                self._waiting.append(route_one)
+                connections.append(route_one)
+            del self._waiting[tenant]
+            if connections:
+                self._waiting[tenant] = connections  # Behind the others.
         if self._waiting and not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._go_on)

@@ -128,14 +128,14 @@ class Router:
         self._is_receiving = True
         try:
             frames = cut_frames(segments)
-            if not self._awaits_turn and not self._route_turns:
+            if not self._awaits_turn and not self._route_turns.has(self.tenant):
                 for frame in frames[:AT_ONCE]:
                     self._route(frame)
                 del frames[:AT_ONCE]
             self._fresh.extend(frames)
             if self._fresh and not self._awaits_turn:
                 self._awaits_turn = True
-                self._route_turns.wait(self._route_one)
+                self._route_turns.wait(self.tenant, self._route_one)
         except Exception as error:
             self.fail(error)
         finally:

@@ -15,24 +15,26 @@ async def until_done(turns: RouteTurns) -> int:
     raise AssertionError("it has no end")
 
 
-def test_connections_take_turns() -> None:
+def test_tenants_and_their_connections_take_turns() -> None:
     routed = list[str]()
 
     async def route() -> None:
         turns = RouteTurns(asyncio.get_running_loop())
-        for name, count in (("many", 4), ("two", 2)):
+        for name, count in (("a1", 3), ("a2", 2), ("b", 2)):
             left = [name] * count
 
             def route_one(left: list[str] = left) -> bool:
                 routed.append(left.pop())
                 return bool(left)
 
-            turns.wait(route_one)
+            turns.wait(name[0], route_one)
+        assert turns.has("a")
+        assert not turns.has("c")
         await until_done(turns)
 
     asyncio.run(route())
 
-    assert routed == ["many", "two", "many", "two", "many", "many"]
+    assert routed == ["a1", "b", "a2", "b", "a1", "a2", "a1"]
 
 
 def test_the_loop_goes_on_after_a_slice() -> None:
@@ -46,7 +48,7 @@ def test_the_loop_goes_on_after_a_slice() -> None:
             left.pop()
             return bool(left)
 
-        turns.wait(route_one)
+        turns.wait(None, route_one)
         return await until_done(turns)
 
     ticks = asyncio.run(route())
