@@ -105,8 +105,8 @@ class Router:
 
     @property
     def is_write_paused(self) -> bool:
-        """Whether the client may not be read: a broker does not take what no answer bounds."""
-        return any(link.is_stuck for link in self._links.values())
+        """Whether the client may not be read: its requests wait for their turn, or a broker does not take them."""
+        return self._awaits_turn or any(link.is_stuck for link in self._links.values())
 
     @property
     def home(self) -> int:
@@ -136,6 +136,7 @@ class Router:
             if self._fresh and not self._awaits_turn:
                 self._awaits_turn = True
                 self._route_turns.wait(self.tenant, self._route_one)
+                self.update()
         except Exception as error:
             self.fail(error)
         finally:
@@ -157,8 +158,11 @@ class Router:
                 self._route(self._fresh.popleft())
         except Exception as error:
             self.fail(error)
-        self._awaits_turn = bool(self._fresh)
-        return self._awaits_turn
+        if self._fresh:
+            return True
+        self._awaits_turn = False
+        self.update()  # The client is read again, and may be in line again by itself.
+        return False
 
     async def _look_up(self) -> None:
         """Learn what the first held request needs, until none is held."""
