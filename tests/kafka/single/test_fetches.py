@@ -17,6 +17,7 @@ from bifrost.wire.schema import request_schema
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import create_topic, produce, topic_id_of
+from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import physical_name
 
@@ -190,12 +191,13 @@ def test_a_session_goes_on_as_at_a_broker(
         CreateTopicsRequest.CreatableReplicaAssignment(partition_index=n, broker_ids=[1]) for n in range(4)
     ]
     found = []
-    with RawClient(Endpoint("127.0.0.1", kafka_cluster.broker_port(1))) as direct:
+    at_broker = Endpoint("127.0.0.1", kafka_cluster.broker_port(1))
+    with RawClient(at_broker) as direct, RoutedClient(at_broker) as by_controller:
         for way, where in ((direct, "direct"), (client, "single")):
             name = f"{TOPIC}-{run.__name__}-{version}-{where}".replace("_", "-")
             physical = physical_name("initech", name)
             # All at one broker, for only that can be compared.
-            create_topic(direct, physical, 4, {"min.insync.replicas": "1"}, assigned)
+            create_topic(by_controller, physical, 4, {"min.insync.replicas": "1"}, assigned)
             consumer = Consumer(way, physical if way is direct else name, version)
             consumer.topic_id = topic_id_of(direct, physical)
             script = Script(consumer)
