@@ -5,7 +5,6 @@ uses what its broker leads, as clients do; at the single address it uses the sam
 where each answer has ended, as consumers do, for what one broker has makes an answer before the others have any.
 """
 
-import argparse
 import json
 import secrets
 import sys
@@ -22,12 +21,11 @@ from bench.certificates import HOST
 from bench.client import RawClient
 from bench.end_to_end import end_after
 from bench.frames import fetch, produce, read_response, record_batch, request_frame
-from bench.goals import Goal, as_markdown
+from bench.goals import Goal
+from bench.judged import run_judged
 from bench.kafka import JAVA_OPTIONS, PROPERTIES
 from bench.laboratory import TENANT, free_port, run_child
-from bench.machine import Machine
 from bench.measure import Sample, measure_round_trips, measure_throughput
-from bench.page import replace_between
 from bench.percentiles import percentile
 from bench.subjects import PLAINTEXT, Space, Subject, physical
 from bench.table import Table
@@ -37,7 +35,6 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.messages import FindCoordinatorRequest, MetadataRequest, ProduceRequest
 
-PAGE = "performance.md"
 BROKERS = 3
 EACH, ONE = "an address for each broker", "single address"
 CPU_TO_EACH, ADDED_US = 1.3, 25.0
@@ -98,30 +95,8 @@ class Led:
         return [one[0] for one in self.partitions]
 
 
-def main() -> int:
-    """Measure, print, and write the page if asked to."""
-    parser = argparse.ArgumentParser(prog="make bench-single-address", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one short round of everything")
-    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
-    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the tables to a folder's page")
-    options = parser.parse_args()
-    machine = Machine.now()
-    print(machine)
-    with ExitStack() as running:
-        tables = _measure(running, QUICK if options.quick else Pace())
-    machine = machine.after()
-    goals = judge(tables)
-    text = "\n\n".join(
-        [f"{machine}. {machine.load}.", as_markdown(goals), *(one.as_markdown() for one in tables)]
-    )
-    print(f"\n{text}")
-    if options.plot:
-        page = options.plot / PAGE
-        page.write_text(replace_between(page.read_text("utf-8"), "single-address", text), "utf-8")
-    return 1 if options.check and not all(one.is_kept for one in goals) else 0
-
-
-def _measure(running: ExitStack, pace: Pace) -> list[Table]:
+def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
+    pace = QUICK if is_quick else Pace()
     directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
     kafka = EmbeddedKafka(brokers=BROKERS, heap_mb=HEAP_MB, properties=PROPERTIES, java_options=JAVA_OPTIONS)
     running.enter_context(kafka)
@@ -342,4 +317,4 @@ def judge(tables: list[Table]) -> list[Goal]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_judged("single-address", __doc__.splitlines()[0], _measure, judge))

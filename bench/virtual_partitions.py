@@ -5,7 +5,6 @@ answer has ended, as consumers do; the one of virtual partitions has all that sh
 with no more members than there are physical partitions.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -22,12 +21,11 @@ from bench.certificates import make_certificate
 from bench.client import RawClient
 from bench.end_to_end import end_after
 from bench.frames import fetch, produce, read_response, record_batch, request_frame
-from bench.goals import Goal, as_markdown
+from bench.goals import Goal
+from bench.judged import run_judged
 from bench.kafka import BenchKafka
 from bench.laboratory import Laboratory, free_port
-from bench.machine import Machine
 from bench.measure import Sample, measure_throughput
-from bench.page import replace_between
 from bench.subjects import PLAINTEXT, Space, Subject
 from bench.table import Table
 from bench.topics import BATCH_BYTES, RECORD_BYTES, is_produced
@@ -36,7 +34,6 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest
 
-PAGE = "performance.md"
 TENANT, PLAIN, DIVIDED = "divided", "plain", "divided"
 VIRTUAL, PHYSICAL = 1_000, 100
 SHARING = VIRTUAL // PHYSICAL
@@ -67,30 +64,8 @@ class Pace:
 QUICK = Pace(1, 0.3, 10)
 
 
-def main() -> int:
-    """Measure, print, and write the page if asked to."""
-    parser = argparse.ArgumentParser(prog="make bench-virtual", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one short round of everything")
-    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
-    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the tables to a folder's page")
-    options = parser.parse_args()
-    machine = Machine.now()
-    print(machine)
-    with ExitStack() as running:
-        tables = _measure(running, QUICK if options.quick else Pace())
-    machine = machine.after()
-    goals = judge(tables)
-    text = "\n\n".join(
-        [f"{machine}. {machine.load}.", as_markdown(goals), *(one.as_markdown() for one in tables)]
-    )
-    print(f"\n{text}")
-    if options.plot:
-        page = options.plot / PAGE
-        page.write_text(replace_between(page.read_text("utf-8"), "virtual-partitions", text), "utf-8")
-    return 1 if options.check and not all(one.is_kept for one in goals) else 0
-
-
-def _measure(running: ExitStack, pace: Pace) -> list[Table]:
+def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
+    pace = QUICK if is_quick else Pace()
     directory = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="bifrost-bench-")))
     certificate = make_certificate(directory)
     kafka = running.enter_context(BenchKafka(certificate, free_port()))
@@ -278,4 +253,4 @@ def judge(tables: list[Table]) -> list[Goal]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_judged("virtual", __doc__.splitlines()[0], _measure, judge))
