@@ -14,3 +14,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collect what is skipped, and order the files."""
     config.pluginmanager.register(skip_list, "skip list of a run")
     config.pluginmanager.register(files_in_order, "files in order")
+
+
+LONGEST_ID_BYTES = 16
+"""Longer bytes are batches and frames, which have the time of their process in them."""
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Call long bytes by their argument: several processes of one run (pytest-xdist) need the same IDs."""
+    return argname if isinstance(val, bytes) and len(val) > LONGEST_ID_BYTES else None
