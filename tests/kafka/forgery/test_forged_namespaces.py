@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_forged_requests import FORGED, check_alike
@@ -29,28 +28,16 @@ from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of, topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.forgery.attackers import make_own
+from support.forgery.closed_namespace import OUTSIDER, PATHS, SIBLING, TENANT, VICTIM, close_to_others
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.probe import Prober
 from support.forgery.victim import BusyVictim, Victim
 from support.gateways.gateway_fixtures import address_of
-from support.gateways.gateway_process import SOYLENT, GatewayProcess
+from support.gateways.gateway_process import GatewayProcess
 from support.moved_topics import WITHIN_S
 from support.physical_names import prefix_of
 
 pytestmark = pytest.mark.timeout(300)
-
-TENANT = replace(SOYLENT, name="family")
-VICTIM, SIBLING, OUTSIDER = "family-eu", "family-us", "family-outsider"
-PATHS = ("eu:", "family:eu:", "--eu.", "eu.")
-"""How an attacker may write that a name is in the victim's namespace."""
-CLOSED = [
-    {"principal": f"User:{VICTIM}", "operation": "ALL", "resource_type": "NAMESPACE", "name": "eu"},
-    *(
-        {"principal": "User:*", "operation": "ALL", "resource_type": kind, "name": "*"}
-        for kind in ("TOPIC", "GROUP", "TRANSACTIONAL_ID")
-    ),
-    {"principal": "User:*", "operation": "ALL", "resource_type": "CLUSTER", "name": "kafka-cluster"},
-]
 
 TELLS_OWN_IDS = {ApiKey.DELETE_TOPICS}
 """Tells the IDs of the attacker's own topics, which other requests have created: two are never equal."""
@@ -88,17 +75,6 @@ class Family:
         return replace(self.process.broker_endpoint(TENANT.name), username=user)
 
 
-def adjust(configuration: dict[str, Any]) -> None:
-    (tenant,) = configuration["tenants"]
-    (own,) = tenant["auth"]["credentials"]
-    tenant["auth"]["credentials"] = [
-        own | {"username": VICTIM, "namespace": "eu"},
-        own | {"username": SIBLING, "namespace": "us"},
-        own | {"username": OUTSIDER},
-    ]
-    tenant["acls"] = {"rules": CLOSED}
-
-
 @pytest.fixture(scope="module")
 def family(
     kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
@@ -114,7 +90,7 @@ def family(
             kafka.bootstrap,
             tenants=(TENANT,),
             brokers=brokers_under_test(),
-            adjust=adjust,
+            adjust=close_to_others,
             proxy=proxy,
         ) as process,
         RawClient(broker) as client,

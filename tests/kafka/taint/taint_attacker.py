@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from taint_side import Side
@@ -61,10 +61,24 @@ def make_loot(
     cluster_id: str,
     internal_topic_id: bytes,
     gateway_topics: Mapping[str, bytes],
+    paths: Sequence[str] = (),
 ) -> Loot:
-    """Give an attacker what it names of the other and the gateway; the IDs also of a topic whose name it never says."""
+    """Give an attacker what it names of the other and the gateway; the IDs also of a topic whose name it never says.
+
+    Args:
+        victim: whose things they are.
+        other: the same tenant, or the same user's namespace, with its other topics.
+        cluster_id: that of the physical cluster.
+        internal_topic_id: that of __consumer_offsets.
+        gateway_topics: the IDs of the gateway's own topics, by name.
+        paths: what more stands in front of the victim's names, such as the path of its namespace.
+    """
     loot = Loot(
-        victim, cluster_id=cluster_id, internal_topic_id=internal_topic_id, hidden_topics=gateway_topics
+        victim,
+        cluster_id=cluster_id,
+        internal_topic_id=internal_topic_id,
+        hidden_topics=gateway_topics,
+        paths=paths,
     )
     loot.topic_ids = (*other.topic_ids.values(), *loot.topic_ids)
     return loot
@@ -83,14 +97,20 @@ def attacked_ids(loot: Loot) -> list[bytes]:
 
 
 def attack(
-    endpoint: Endpoint, own: Own, loot: Loot, sent: Sent, least_rounds: int, stop: threading.Event
+    endpoint: Endpoint,
+    own: Own,
+    loot: Loot,
+    sent: Sent,
+    least_rounds: int,
+    stop: threading.Event,
+    versions_of: Callable[[ApiKey], Sequence[int] | None] = served_versions,
 ) -> int:
-    """Send every API at every version in so many rounds at least, and go on until told to stop."""
+    """Send every API at every version, or at some, in so many rounds at least, and go on until told to stop."""
     prober = Prober(endpoint)
     try:
         for number in itertools.count(sent.rounds):
             for api_key in sorted((set(SERVED) | REFUSED) - NOT_SENT):
-                for version in served_versions(api_key) or ():
+                for version in versions_of(api_key) or ():
                     if stop.is_set() and sent.rounds >= least_rounds:
                         return 0
                     for message in _requests(api_key, version, own, loot, number):

@@ -38,6 +38,7 @@ from taint_gateway import (
 )
 from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
 from taint_search import Exposure, Secret, exposures, exposures_of, id_secrets
+from taint_secrets import secrets_of
 from taint_side import Side
 
 from bifrost.embedded.kafka import EmbeddedKafka
@@ -95,23 +96,7 @@ class Party:
 
     def secrets(self) -> list[Secret]:
         """What the other must never be told."""
-        side, victim = self.side, self.victim
-        texts = {
-            "marker": side.marker,
-            "tenant": side.name,
-            "config value": side.config_value,
-            "offset metadata": f"zebra-metadata-{victim.tag}",
-            "process": f"zebra-process-{victim.tag}",
-            "tag": victim.tag,
-            "member of a classic group": victim.member_id,
-            "member of a consumer group": victim.consumer.member_id,
-            "member of a share group": victim.share.member_id,
-            "member of a streams group": victim.streams.member_id,
-        }
-        secrets = [Secret(what, text.encode()) for what, text in texts.items()]
-        for name, topic_id in {**side.topic_ids, victim.topic: victim.topic_id}.items():
-            secrets += id_secrets(f"ID of {name}", topic_id)
-        return secrets
+        return [Secret("tenant", self.side.name.encode()), *secrets_of(self.side, self.victim)]
 
 
 @dataclass
