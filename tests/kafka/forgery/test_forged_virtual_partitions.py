@@ -72,6 +72,11 @@ def gateway(
 
 
 @pytest.fixture(scope="module")
+def ways_in(gateway: GatewayProcess) -> list[Endpoint]:
+    return [gateway.endpoint(DIVIDED.name)]
+
+
+@pytest.fixture(scope="module")
 def victim(gateway: GatewayProcess) -> Iterator[BusyVictim]:
     one = Victim(gateway.broker_endpoint(VICTIM.name), prefix_of(VICTIM.name))
     with BusyVictim(one) as busy:
