@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.encryption.sealed_batch import read_sealed
+from bifrost.encryption.wrapped_dek import read_wrapped_dek
 from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.records.codec.columns import ColumnRecord
 from bifrost.wire.error_codes import ErrorCode
@@ -23,10 +25,10 @@ from support.clients.raw_operations import (
 )
 from support.encryption.key_files import encryption, write_key_file
 from support.encryption.sealing import with_checksum
-from support.gateways.gateway_fixtures import UniqueName
+from support.gateways.gateway_fixtures import StartGateway, UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
-from support.records.record_columns import batch_of, plenty
+from support.records.record_columns import batch_of, only_batch, plenty
 
 TOPICS = "disk-*"
 NOW_MS = 1_700_000_000_000
@@ -39,14 +41,21 @@ Batches = list[bytes]
 
 
 @pytest.fixture(scope="module")
-def encrypting(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def options(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what gateways with the same KEK have."""
     key_file = write_key_file(tmp_path_factory.mktemp("keks") / "keks", "payments")
 
     def adjust(config: dict[str, Any]) -> None:
         config["tenants"][0]["filters"] = [encryption(key_file, TOPICS)]
 
+    return {"tenants": [GLOBEX], "adjust": adjust}
+
+
+@pytest.fixture(scope="module")
+def encrypting(
+    kafka: EmbeddedKafka, options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("encrypting")
-    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust}
     with GatewayProcess(directory, kafka.bootstrap, **options) as process:
         yield process
 
@@ -66,11 +75,11 @@ class Topic:
             self.produce()
         [self.file] = [path for one in kafka.log_dirs for path in one.glob(f"{physical}-0/*.log")]
 
-    def produce(self) -> None:
+    def produce(self, client: RawClient | None = None) -> None:
         records = [ColumnRecord(i, i, KEY, b"value %05d" % (self._sent + i), HEADERS) for i in range(RECORDS)]
         producer = (*self._producer, self._sent)
         data = batch_of(records, base_timestamp_ms=NOW_MS, producer=producer)
-        answer = self.client.request(produce_request(self.name, data), PRODUCE_BY_NAME)
+        answer = (client or self.client).request(produce_request(self.name, data), PRODUCE_BY_NAME)
         assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
         self._sent += RECORDS
 
@@ -82,11 +91,14 @@ class Topic:
         batches = split_batches(memoryview(found.records or b""), is_whole=False)
         return found.error_code, [value for one in batches for value in read_columns(one, plenty()).values]
 
+    def batches(self) -> Batches:
+        """Return what the file has."""
+        found = split_batches(memoryview(self.file.read_bytes()), is_whole=False)
+        return [bytes(one.data) for one in found]
+
     def change(self, change: Callable[[Batches], Batches]) -> None:
         """Change the batches in the file, where they are; each gets the offset of its new place."""
-        before = [
-            bytes(one.data) for one in split_batches(memoryview(self.file.read_bytes()), is_whole=False)
-        ]
+        before = self.batches()
         after = change(list(before))
         assert [len(one) for one in after] == [len(one) for one in before], "the index still fits"
         with self.file.open("r+b") as file:
@@ -130,9 +142,33 @@ def test_an_old_batch_that_stands_at_the_end_once_more_is_an_error(topic: Topic)
     assert topic.fetch(BATCHES * RECORDS) == REFUSED
 
 
+def test_another_wrapped_key_of_the_topic_in_place_of_a_batch_s_own_is_an_error(
+    topic: Topic, options: dict[str, Any], start_gateway: StartGateway
+) -> None:
+    """As an administrator replays a key that the KEK still unwraps, for this topic."""
+    other = start_gateway(**options)
+    with RawClient.authenticated(other.broker_endpoint("globex")) as client:
+        topic.produce(client)
+    assert topic.fetch() == (ErrorCode.NONE, values((BATCHES + 1) * RECORDS))
+    stored = topic.batches()
+    own, others = wrapped_in(stored[1]), wrapped_in(stored[-1])
+    assert (len(own), own == others) == (len(others), False)
+
+    topic.change(lambda found: [found[0], with_checksum(found[1].replace(own, others)), *found[2:]])
+
+    assert topic.fetch(RECORDS) == REFUSED
+
+
+def wrapped_in(batch: bytes) -> bytes:
+    """Return the wrapped key of a sealed batch."""
+    sealed = read_sealed(only_batch(batch), plenty())
+    assert sealed is not None
+    return read_wrapped_dek(sealed.dek_header).wrapped
+
+
 def test_a_flipped_bit_anywhere_is_an_error(topic: Topic) -> None:
     """With the checksum that fits, as an administrator can compute it; unit tests flip every bit."""
-    size = len(next(split_batches(memoryview(topic.file.read_bytes()), is_whole=False)).data)
+    size = len(topic.batches()[0])
     for at in (22, 26, 44, 52, 57, 70, size // 2, size - 5):
 
         def flip(found: Batches, at: int = at) -> Batches:
