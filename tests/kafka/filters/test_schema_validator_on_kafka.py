@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from bifrost.embedded.kafka import EmbeddedKafka
-from bifrost.records.codec.columns import ColumnRecord
+from bifrost.records.codec.columns import ColumnRecord, Header
 from bifrost.wire.error_codes import ErrorCode
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -109,9 +110,10 @@ def sent(
     *values: bytes | None,
     version: int = PRODUCE_BY_NAME,
     codec: int = 0,
+    headers: tuple[Header, ...] = (),
 ) -> Any:
     """Produce a batch and return the answer of its partition."""
-    records = [ColumnRecord(at, 0, b"k", value) for at, value in enumerate(values)]
+    records = [ColumnRecord(at, 0, b"k", value, headers) for at, value in enumerate(values)]
     with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
         response = client.request(produce_request(topic, batch_of(records, codec=codec)), version)
     [partition] = response.responses[0].partition_responses
@@ -182,6 +184,33 @@ def test_ids_must_be_of_the_topics_subject(
     assert sent(validating, IDS, of(own, b"anything")).error_code == ErrorCode.NONE
     assert sent(validating, IDS, of(foreign, b"x")).error_code == ErrorCode.INVALID_RECORD
     assert stored(broker, IDS) == [of(own, b"anything")]
+
+
+@pytest.mark.parametrize("topic", [STRICT, IDS])
+def test_a_schema_may_be_named_in_a_header(
+    validating: GatewayProcess,
+    registry: RegistryServer,
+    broker: Endpoint,
+    fresh_topic: FreshTopic,
+    topic: str,
+) -> None:
+    """By its ID, or by its GUID as clients of Confluent write it; the payload stands alone then."""
+    fresh_topic("globex", topic)
+    guid, payload = uuid.uuid4(), b"\x54"
+    order = registry.add(f"{topic}-value", ORDER, guid=str(guid))
+    by_id, by_guid = b"\0" + order.to_bytes(4, "big"), b"\1" + guid.bytes
+    wrong = (b"\0\0\x3d\x09\0", b"\1" + uuid.uuid4().bytes, b"\2", b"")
+
+    def code(*named: bytes, value: bytes = payload) -> int:
+        headers = tuple((b"__value_schema_id", one) for one in named)
+        return int(sent(validating, topic, value, headers=headers).error_code)
+
+    assert [code(one) for one in (by_id, by_guid)] == [ErrorCode.NONE] * 2
+    assert {code(one) for one in wrong} == {ErrorCode.INVALID_RECORD}
+    assert code(by_id, by_id) == ErrorCode.INVALID_RECORD, "clients differ in which one they read"
+    if topic == STRICT:
+        assert code(by_guid, value=payload + b"more") == ErrorCode.INVALID_RECORD
+    assert stored(broker, topic) == [payload] * 2
 
 
 def test_rules_hold_for_records_that_read(
