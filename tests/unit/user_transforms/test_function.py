@@ -17,6 +17,18 @@ def test_the_function_of_a_file_is_found(tmp_path: Path) -> None:
     assert function(1, None) == 1
 
 
+def test_the_function_of_an_entry_point_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a package that is installed names it."""
+    write(tmp_path, "def transform(batch, context):\n    return batch\n")
+    about = tmp_path / "mine-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[bifrost.transforms]\nown = mine:transform\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert load_function(None, "own")(1, None) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
