@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.messages import MetadataRequest
 from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -21,12 +22,12 @@ from support.forgery.probe import Prober
 from support.forgery.victim import BusyVictim, Victim
 from support.gateways.gateway_fixtures import FreshTopic, address_of
 from support.gateways.gateway_process import GatewayProcess
-from support.physical_names import physical_name, prefix_of
+from support.physical_names import MARK, physical_name, prefix_of
 
 AWAY = {"test_forged_frames.py": 2, "test_forged_patterns.py": 3, "test_forged_requests.py": 3}
 """The broker without which a file's tests run; before the others the first one is killed and comes back."""
-MADE_BY_FORGERIES = ("__consumer_offsets", "__consumer_offsetz")
-"""Topics of attackers that requests of other folders, such as the taint test's, have created under fixed names."""
+MADE_BY_FORGERIES = ("__consumer_offset", MARK, "zebra-")
+"""How topics of attackers begin that requests of other files have created: what they named was nothing, and is now."""
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,11 @@ def own(gateway: GatewayProcess, broker: Endpoint, fresh_topic: FreshTopic) -> d
     for tenant in ATTACKERS:
         for topic in ("orders", "billing"):
             fresh_topic(tenant, topic)
+        made_up = tuple(physical_name(tenant, one) for one in MADE_BY_FORGERIES)
         with RoutedClient(broker) as client:
-            for topic in MADE_BY_FORGERIES:
-                delete_topic(client, physical_name(tenant, topic))
+            for topic in client.request(MetadataRequest(topics=None), 5).topics:
+                if topic.name.startswith(made_up):
+                    delete_topic(client, topic.name)
         with RoutedClient(gateway.broker_endpoint(tenant)) as client:
             made[tenant] = make_own(client, tenant)
     return made

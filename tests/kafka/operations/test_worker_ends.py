@@ -33,6 +33,7 @@ from support.physical_names import physical_name
 
 LONG_POLL_MS = 1500
 REPLACED_S = 2.0
+"""On a machine with a core for it; where more programs want to run than there are cores, it takes as much longer."""
 StartWorkers = Callable[..., WorkerGateway]
 
 
@@ -86,7 +87,8 @@ def test_a_killed_worker_takes_its_own_connections_with_it_and_no_record(
     assert after[requests] >= before[requests] >= 30
     ready = gateway.await_event(since, event="worker_ready", worker=victim, timeout_s=30)
     took = datetime.fromisoformat(ready["timestamp"]) - datetime.fromisoformat(died["timestamp"])
-    assert took.total_seconds() < REPLACED_S
+    crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert took.total_seconds() < REPLACED_S * crowded
     assert gateway.samples().get(("kafka_proxy_connections_ended_total", "too_many_connections"), 0) == 0
     assert all(is_served(client) for client in staying)
     await_growth(loads, by=100, timeout_s=60)

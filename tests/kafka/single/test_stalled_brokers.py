@@ -147,17 +147,20 @@ def test_requests_that_wait_for_it_are_bounded_in_bytes(
 ) -> None:
     before, count = hits(gateway, "max_buffered_bytes"), IN_FLIGHT - 1
     sent: list[int] = []
+    large = produce_to(1, size=900_000)  # Made before, which takes a while.
     with RawClient.authenticated(gateway.endpoint("initech")) as client:
 
         def send() -> None:
             for _ in range(count):
-                sent.append(client.send(produce_to(1, size=900_000), VERSION))
+                sent.append(client.send(large, VERSION))
 
         sender = threading.Thread(target=send, daemon=True)
         with stalled(kafka_cluster):
             sender.start()
-            time.sleep(STALL_S / 2)
-            assert hits(gateway, "max_buffered_bytes") > before
+            ends = time.monotonic() + STALL_S
+            while hits(gateway, "max_buffered_bytes") <= before:
+                assert time.monotonic() < ends
+                time.sleep(0.05)
         sender.join(30.0)
         answers = [client.receive(0, VERSION, one) for one in sent]
 
