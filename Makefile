@@ -245,6 +245,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_routes.py --requests $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_fields.py --values $(FUZZ_BATCHES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_record_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
+	$(BIN)/python tools/fuzz_partition_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 
 # The engine, the record codec and the encryption under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
@@ -260,6 +261,7 @@ fuzz-asan: $(VENV)/.dev
 	$(SANITIZED) $(BIN)/python tools/fuzz_routes.py --requests $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_fields.py --values $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_record_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tools/fuzz_partition_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py

@@ -166,7 +166,7 @@ def passed(rng: random.Random, ways: Ways, direction: Direction, body: bytes) ->
         session._queue.append(Awaited(int.from_bytes(CORRELATION_ID, "big"), lane, None))
         head, out, forward = CORRELATION_ID + b"\0", session.to_client, session.forward_response
     try:
-        reason = forward(_given(rng, head + body))
+        reason = forward(given(rng, head + body))
     except MalformedFrame:
         reason = Reason.NOT_IN_PLACE
     if reason != Reason.PASSES:
@@ -176,7 +176,7 @@ def passed(rng: random.Random, ways: Ways, direction: Direction, body: bytes) ->
     return bytes(b"".join(out))[4 + len(head) :]
 
 
-def _given(rng: random.Random, frame: bytes) -> bytes | memoryview:
+def given(rng: random.Random, frame: bytes) -> bytes | memoryview:
     """Return a frame in memory as a session gets it."""
     how = pick(rng, 3)
     if how == 0:

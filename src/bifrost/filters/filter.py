@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.users.stored_users import StoredUsers
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
     from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+    from bifrost.wire.rewriting import RecordTrip
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
 Response = TypeVar("Response", bound=Message, contravariant=True)
@@ -115,6 +116,8 @@ class Exchange:
     names."""
     part_answers: tuple[Any, ...] = ()
     """The broker's answers to them, in their order, when that to the client's request has come."""
+    trip: "RecordTrip | None" = None
+    """What the way of a request keeps that was not decoded; its answer is."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

@@ -45,6 +45,11 @@ _RECORDS: Mapping[str, tuple[str, str]] = {
 }
 """Where a message has the partition of its records, and these."""
 
+_PLACES: Mapping[str, Mapping[str, int]] = {
+    "ProduceRequest": dict(zip(_RECORDS["ProduceRequest"], (SLOT_PARTITION, SLOT_WAY), strict=True)),
+    "ProduceResponse": {"Responses.PartitionResponses.Index": SLOT_PARTITION},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Direction:
@@ -65,6 +70,15 @@ class Direction:
         if places is None or self.program is None:
             return self
         slots = {**self.slots, **dict(zip(places, (SLOT_PARTITION, SLOT_WAY), strict=True))}
+        return replace(self, program=compile_program(self.message, self.version, slots), slots=slots)
+
+    def with_places(self) -> "Direction":
+        """Return the same message for names of which some have a RecordWay with places, if it has partitions that the
+        client has written to."""
+        places = _PLACES.get(self.message)
+        if places is None or self.program is None:
+            return self
+        slots = {**self.slots, **places}
         return replace(self, program=compile_program(self.message, self.version, slots), slots=slots)
 
     @property

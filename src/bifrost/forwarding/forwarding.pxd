@@ -42,6 +42,7 @@ cdef class Forwarding(FrameConsumer):
     cdef public Load _load
     cdef public GatewayTime _gateway_time
     cdef public Quota _quota
+    cdef public object _producer                      # in whose name ways may write batches; None: they may not
     cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
     cdef Py_ssize_t requests_sent, responses_sent     # since then
     cdef int64_t steps_left                           # what is left of hot_steps for the bytes at hand

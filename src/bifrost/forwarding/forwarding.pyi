@@ -31,6 +31,8 @@ class Forwarding(FrameConsumer):
     """Counts how long the tenant's messages are kept; None while the tenant is not known."""
     _quota: Quota | None
     """What the client's messages are charged to; None: it has no quota, or has sent no request yet."""
+    _producer: object | None
+    """In whose name ways may write batches (`OwnProducer`); None: they may not."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
     needs_whole: bool

@@ -8,7 +8,7 @@ is whole if it can (rewriting.pyx).
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_CLEAR, Py_XDECREF
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -78,6 +78,12 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     session.requests_sent += session.turn_ns != 0
     return PASSES
 
+cdef inline void go_back(Awaited awaited, Reader* r) noexcept:
+    """Let an answer be rewritten with what the way of its request has kept."""
+    if awaited.trip is not None:
+        Py_INCREF(awaited.trip)
+        r.trip = <PyObject*>awaited.trip
+
 cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     """Rewrite the response to what is first awaited, if it PASSES."""
     cdef AwaitedQueue queue = session._queue
@@ -93,6 +99,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
         return reason
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
+    go_back(awaited, r)
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False, True)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
@@ -136,6 +143,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
         reason = session.tell_throttle(awaited, r, True)
     if reason != PASSES:
         return reason
+    go_back(awaited, r)
     if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
             or not counts_fast(awaited.lane, r)):
         return NOT_IN_PLACE
@@ -260,6 +268,7 @@ cdef class Forwarding(FrameConsumer):
     cdef void give_steps(self, Reader* r) noexcept:
         """Let a frame of the bytes at hand take what rounds the frames before it have left."""
         give_hot_steps(r, self.steps_left if self.turn_ns else self.hot_steps)
+        r.producer = NULL if self._producer is None else <PyObject*>self._producer
 
     def use_fetch_session(self, int32_t session_id, memory, uint64_t mark):
         """Let the messages of this fetch session pass as long as the 8 bytes of `memory` hold `mark`."""
@@ -463,7 +472,7 @@ cdef class Forwarding(FrameConsumer):
         now_ns = self.turn_ns or clock_ns()
         open_output(&out)
         out.owner = out.segments = NULL
-        r.own, r.tail, r.trip = True, -1, NULL
+        r.own, r.tail, r.trip, r.producer = True, -1, NULL, NULL
         try:
             while room > 0:
                 Py_CLEAR(r.trip)

@@ -10,7 +10,7 @@ from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing, Usage
 from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport Reader
-from bifrost.wire.rewriting cimport Names
+from bifrost.wire.rewriting cimport Names, RecordTrip
 
 cpdef enum Reason:
     """Whether a message is sent on as it is, or why not: see lane.pyi. A number that is not here means: not."""
@@ -66,6 +66,7 @@ cdef class Awaited:
     cdef readonly int32_t correlation_id
     cdef readonly Lane lane
     cdef readonly object exchange
+    cdef readonly RecordTrip trip
     cdef int64_t read_ns, began_ns, since_ns
     cdef bint is_over
     cdef public int64_t charged    # for its answer, by a quota

@@ -7,7 +7,7 @@ from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.usage import Usage
-from bifrost.wire.rewriting import Names
+from bifrost.wire.rewriting import Names, RecordTrip
 
 class Reason(IntEnum):
     """Whether a message is sent on as it is, or why not. What is no member means: it is not sent on."""
@@ -74,6 +74,8 @@ class Awaited:
     correlation_id: int
     lane: Lane
     exchange: Any
+    trip: RecordTrip | None
+    """What the request's way keeps for the answer; None: it took none with places."""
     charged: int
     """What a quota was charged for the answer when the request was sent."""
 

@@ -195,6 +195,8 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     awaited.since_ns = since_ns
     awaited.began_ns = began_ns
     awaited.read_ns = read_ns
+    if r.trip != NULL and (<RecordTrip>r.trip).is_kept:
+        awaited.trip = <RecordTrip>r.trip
     lane.load.begin()
     queue.append(awaited)
     return passing

@@ -45,8 +45,8 @@ class LaneNames(NamedTuple):
             )
         if self.virtual is not None:
             found = found._replace(
-                to_physical=self.virtual.in_requests(found.to_physical),
-                to_virtual=self.virtual.in_answers(found.to_virtual),
+                to_physical=self.virtual.in_requests(api_key, found.to_physical),
+                to_virtual=self.virtual.in_answers(api_key, found.to_virtual),
             )
         return found
 

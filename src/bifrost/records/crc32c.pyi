@@ -10,3 +10,12 @@ def crc32c(data: bytes | bytearray | memoryview, *, by_table: bool = False) -> i
         data: contiguous bytes, which are not copied.
         by_table: do without the processor's instruction, as processors that have none.
     """
+
+def crc32c_changed(crc: int, change: bytes, behind: int) -> int:
+    """Return the CRC-32C of bytes of which a part was changed, without reading the others.
+
+    Args:
+        crc: of the bytes before the change. If it was wrong, the result is.
+        change: the XOR of that part with what it was.
+        behind: how many bytes follow that part.
+    """

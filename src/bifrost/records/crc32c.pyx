@@ -8,6 +8,7 @@ Source: RFC 3720, appendix B.4; Intel's SSE4.2; M. Adler's note on joining CRCs 
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:
@@ -114,6 +115,43 @@ cdef uint32_t checksum_on(uint32_t crc, const uint8_t* data, size_t size) noexce
     if by_instruction:
         return ~crc32c_by_instruction(~crc, data, size)
     return ~crc32c_by_table(~crc, data, size)
+
+cdef uint32_t[64] behind_zeros    # x to the power of 8 * 2^i: what 2^i zero bytes multiply a sum by
+
+cdef uint32_t product(uint32_t a, uint32_t b) noexcept nogil:
+    """The product of two polynomials modulo that of the checksum; the highest bit stands for 1."""
+    cdef uint32_t made = 0
+    while a:
+        if a >> 31:
+            made ^= b
+        b = b >> 1 ^ (<uint32_t>0x82F63B78 if b & 1 else <uint32_t>0)
+        a <<= 1
+    return made
+
+cdef void fill_powers() noexcept:
+    cdef int i
+    behind_zeros[0] = <uint32_t>1 << 23
+    for i in range(1, 64):
+        behind_zeros[i] = product(behind_zeros[i - 1], behind_zeros[i - 1])
+
+fill_powers()
+
+cdef uint32_t checksum_changed(uint32_t crc, const uint8_t* change, size_t size, size_t behind) noexcept nogil:
+    """The checksum of bytes of which `size` were changed by XOR, before the last `behind`; those are not read.
+
+    A checksum that was wrong before is wrong by as much now.
+    """
+    cdef uint32_t moved = crc32c_by_table(0, change, size)
+    cdef int i = 0
+    while behind:
+        if behind & 1:
+            moved = product(behind_zeros[i], moved)
+        behind >>= 1
+        i += 1
+    return crc ^ moved
+
+def crc32c_changed(uint32_t crc, bytes change not None, size_t behind):
+    return checksum_changed(crc, <const uint8_t*>PyBytes_AS_STRING(change), PyBytes_GET_SIZE(change), behind)
 
 def crc32c(data, *, bint by_table=False):
     cdef Py_buffer view

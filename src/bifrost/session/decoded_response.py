@@ -123,6 +123,7 @@ def _filtered(
     if not isinstance(step, Forward):
         return step
     exchange = awaited.exchange or Exchange(plan.api_key, plan.api_version, scope)
+    exchange.trip = awaited.trip
     if met:
         exchange.met = met
     for one in reversed(plan.filters):

@@ -245,6 +245,7 @@ class IdentifiedSession(Forwarding):
             producer=None if rules is None else rules.new_producer(),
             scanned=None if rules is None else rules.new_scanned(),
         )
+        self._producer = self._scope.producer
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses, guard, records, virtual)

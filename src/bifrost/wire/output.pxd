@@ -22,6 +22,7 @@ cdef struct Output:
     Py_ssize_t copied, sent  # rewrite: how far the frame is taken over; bytes in `segments`
     PyObject* way            # rewrite: RecordWay of the topic at hand, owned; NULL: it has none
     bint has_ways            # rewrite: whether ways may be taken; else the frame has to be decoded
+    bint has_transaction     # rewrite: whether a transactional ID was named
     uint8_t local[LOCAL]
 
 cdef inline void open_output(Output* out) noexcept:

@@ -17,6 +17,9 @@ cdef enum:
     SLOTS = 11             # those with a table, and 0
     PARTITION = 253        # SLOT_PARTITION
     WAY = 252              # SLOT_WAY
+    TOPIC_NAME = 1         # these as in Entity of entity.py
+    TRANSACTIONAL_ID = 3
+    TOPIC_ID = 4
 
 cdef struct Op:
     uint8_t kind, flags, slot

@@ -45,6 +45,7 @@ cdef struct Reader:
     int16_t code[CODES + 1]
     int64_t times[CODES + 1]
     PyObject* trip       # RecordTrip, owned; NULL: no way was taken (rewriting.pyx)
+    PyObject* producer   # of the connection, borrowed: in its name ways may write batches; NULL: they may not
     Py_buffer view       # else this holds its memory until close_frame
 
 cdef int fail(Reader* r, str reason) except -1

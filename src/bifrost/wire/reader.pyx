@@ -72,7 +72,7 @@ cdef int open_frame(object frame, Py_ssize_t start, Reader* r) except -1:
         PyObject_GetBuffer(frame, &r.view, PyBUF_SIMPLE)
         r.data = <const uint8_t*>r.view.buf
         r.end = r.view.len
-    r.pos, r.whole, r.tail, r.trip = start, r.end, -1, NULL
+    r.pos, r.whole, r.tail, r.trip, r.producer = start, r.end, -1, NULL, NULL
     r.hot, r.steps, r.names, r.codes = False, steps_to_pause(), 0, 0
     if start < 0 or start > r.end:
         close_frame(r)

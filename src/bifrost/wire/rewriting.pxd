@@ -2,7 +2,7 @@
 """Rewriting as the hot path uses it: whole frames, frames where they were received, and the heads of large ones."""
 
 cimport cython
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from bifrost.wire.framer cimport Block
 from bifrost.wire.output cimport Output
@@ -12,6 +12,8 @@ from bifrost.wire.reader cimport Reader
 
 cdef enum:
     RECORD_BYTES = 256     # bytes of records on a way that stand for a round: to seal 64 KiB takes some 30 us
+    BATCH_HEAD = 64        # bytes at the beginning of records that a way may replace by as many others
+    NO_PLACE = -1
 
 
 cdef class RecordTrip:
@@ -19,6 +21,7 @@ cdef class RecordTrip:
     cdef Py_ssize_t used
     cdef Py_ssize_t expected       # bytes of new records in all, about; 0: not known
     cdef readonly bint has_changed
+    cdef bint is_kept              # until the answer comes: its way is taken with this trip
     cdef uint8_t* room(self, Py_ssize_t size) except NULL
     cdef object piece(self, const uint8_t* data, Py_ssize_t size)
     cdef int end(self, object frame) except -1
@@ -26,8 +29,11 @@ cdef class RecordTrip:
 
 cdef class RecordWay:
     cdef readonly bytes name
-    cdef RecordTrip begin(self)
+    cdef bint is_placed    # its partitions have other numbers on the other side
+    cdef RecordTrip begin(self, Reader* r)
     cdef list new_records(self, RecordTrip trip, Reader* r, Py_ssize_t size, int32_t partition, object owner)
+    cdef int64_t place(self, RecordTrip trip, int32_t partition) except -2
+    cdef int new_head(self, RecordTrip trip, const uint8_t* records, Py_ssize_t size, uint8_t* head) except -2
 
 
 @cython.final

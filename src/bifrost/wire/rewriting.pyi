@@ -16,6 +16,9 @@ class RecordWay:
     def name(self) -> bytes:
         """What was given to the constructor."""
 
+class RecordTrip:
+    """What the ways of one message have done for it: see rewriting.pyx."""
+
 class Names:
     """One direction of one namespace: what each name is called on the other side.
 

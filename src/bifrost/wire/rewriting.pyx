@@ -12,7 +12,8 @@ they are whole.
 
 The records of some topics do not pass as they are. Such a topic has a `RecordWay` in the table of names, in the place of
 its name on the other side, and each run of its records goes that way: it comes back as other bytes, or the frame has to be
-decoded. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
+decoded. A way may also have places (`is_placed`): its partitions get other numbers, in the request and in its answer, and its
+records other bytes at their beginning, as many as before. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
 (`RecordTrip.end`). A table with a way is of use to nothing that does not know ways: it finds no bytes there.
 """
 
@@ -22,14 +23,16 @@ from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
 from bifrost.wire.errors import MalformedFrame
 
 from bifrost.wire.output cimport is_part, open_output, put, put_be, put_length, set_aside, write_size
 from bifrost.wire.framer cimport Block
-from bifrost.wire.program cimport DECODE, MAX_DEPTH, PARTITION, SLOTS, USUAL, WAY, Level, Op, enter_tag, note_codes, push
+from bifrost.wire.program cimport (
+    DECODE, MAX_DEPTH, PARTITION, SLOTS, TOPIC_ID, TOPIC_NAME, TRANSACTIONAL_ID, USUAL, WAY, Level, Op, enter_tag, note_codes, push
+)
 from bifrost.wire.reader cimport (
     ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS, UUID,
     be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, out_of_steps, read_count,
@@ -75,7 +78,7 @@ cdef class RecordWay:
     def __init__(self, bytes name not None):
         self.name = name
 
-    cdef RecordTrip begin(self):
+    cdef RecordTrip begin(self, Reader* r):
         """Return what keeps what ways do for a message; the first way of the message is asked."""
         return RecordTrip()
 
@@ -85,6 +88,17 @@ cdef class RecordWay:
         Slices of the frame may be kept where there is an `owner`. It takes rounds of `r`, and may pause with them.
         """
         return None
+
+    cdef int64_t place(self, RecordTrip trip, int32_t partition) except -2:
+        """Return the number of a partition on the other side; NO_PLACE: the frame has to be decoded."""
+        return NO_PLACE
+
+    cdef int new_head(self, RecordTrip trip, const uint8_t* records, Py_ssize_t size, uint8_t* head) except -2:
+        """Write what replaces as many bytes at the beginning of the records of the partition that was placed last.
+
+        Return how many that is, at most BATCH_HEAD; NO_PLACE: the frame has to be decoded.
+        """
+        return NO_PLACE
 
 
 @cython.final
@@ -133,9 +147,13 @@ cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, 
     found = names.replacement(op.slot, PyBytes_FromStringAndSize(<const char*>old, size), r)
     if found is None:
         return 0
-    Py_CLEAR(out.way)
+    if op.slot == TOPIC_NAME or op.slot == TOPIC_ID:
+        Py_CLEAR(out.way)
+    elif op.slot == TRANSACTIONAL_ID:
+        out.has_transaction = True
     if isinstance(found, RecordWay):
         Py_INCREF(found)
+        Py_XDECREF(out.way)
         out.way = <PyObject*>found
         found = (<RecordWay>found).name
     name = <bytes?>found
@@ -173,6 +191,42 @@ cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
     out.copied = r.pos
     return 1
 
+cdef int begin_trip(Reader* r, RecordWay way) except -1:
+    if r.trip == NULL:
+        trip = way.begin(r)
+        Py_INCREF(trip)
+        r.trip = <PyObject*>trip
+    return 0
+
+cdef int take_place(Reader* r, Output* out, int32_t partition) except -1:
+    """Replace the partition before r.pos by its number on the other side. 0: the frame has to be decoded."""
+    cdef RecordWay way = <RecordWay>out.way
+    cdef int64_t place
+    if not out.has_ways or out.has_transaction or r.end != r.whole:
+        return 0
+    begin_trip(r, way)
+    place = way.place(<RecordTrip>r.trip, partition)
+    if place < 0:
+        return 0
+    if place != partition:
+        copy_run(r, out, r.pos - 4)
+        put_be(out, <uint64_t>place, 4)
+        out.copied = r.pos
+    return 1
+
+cdef int take_head(Reader* r, Output* out, Py_ssize_t size) except -1:
+    """Let the beginning of the records at r.pos be others. 0: the frame has to be decoded."""
+    cdef uint8_t[BATCH_HEAD] head
+    cdef int written = (<RecordWay>out.way).new_head(<RecordTrip>r.trip, r.data + r.pos, size, head)
+    if written < 0:
+        return 0
+    if written:
+        copy_run(r, out, r.pos)
+        put(out, head, written)
+        out.copied = r.pos + written
+    r.pos += size
+    return 1
+
 cdef int take_way(Op* op, Reader* r, Output* out, Py_ssize_t at, Py_ssize_t size, int32_t partition) except -1:
     """Let the records at r.pos, whose field began at `at`, go the way of their topic. 0: the frame has to be decoded."""
     cdef RecordWay way = <RecordWay>out.way
@@ -181,10 +235,9 @@ cdef int take_way(Op* op, Reader* r, Output* out, Py_ssize_t at, Py_ssize_t size
     if not out.has_ways or r.end != r.whole:
         return 0
     need(r, size)
-    if r.trip == NULL:
-        trip = way.begin()
-        Py_INCREF(trip)
-        r.trip = <PyObject*>trip
+    if way.is_placed:
+        return take_head(r, out, size)
+    begin_trip(r, way)
     pieces = way.new_records(<RecordTrip>r.trip, r, size, partition, None if out.owner == NULL else <object>out.owner)
     if pieces is None:
         return 0
@@ -250,6 +303,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
                     r.tail = tail_behind(program, i, level, stack)
                     return OPEN if r.tail == r.whole - r.pos - n else 0
                 r.pos += n
+            elif op.slot == WAY and out.way != NULL and (<RecordWay>out.way).is_placed:
+                return 0
         elif kind == TAGS:
             n = read_varint(r)
             if n:
@@ -308,6 +363,8 @@ cdef int walk(Program program, Reader* r, Output* out, Names names) except -1:
             n = <int16_t>be16(r.data + at) if kind == INT16 else <int32_t>be32(r.data + at)
             if op.slot == PARTITION:
                 partition = <int32_t>n
+                if out.way != NULL and (<RecordWay>out.way).is_placed and not take_place(r, out, partition):
+                    return 0
             elif op.slot and n != op.a:
                 return 0
         elif kind == ADDRESS:
@@ -381,7 +438,7 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes c
     """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
     cdef Py_ssize_t begin = out.size
     cdef int found
-    out.copied, out.way, out.has_ways = 0, NULL, True
+    out.copied, out.way, out.has_ways, out.has_transaction = 0, NULL, True, False
     put_be(out, 0, 4)
     if client_prefix is not None:
         put_client_id(r, out, client_prefix)
@@ -406,7 +463,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
     out.copied = out.sent = 0
-    out.way, out.has_ways = NULL, has_ways
+    out.way, out.has_ways, out.has_transaction = NULL, has_ways, False
     try:
         put_be(&out, 0, 4)
         if head is not None:
@@ -440,7 +497,7 @@ cdef list rewrite_head(Program program, object frame, Reader* r, Names names, by
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
     out.copied = out.sent = 0
-    out.way, out.has_ways = NULL, False
+    out.way, out.has_ways, out.has_transaction = NULL, False, False
     try:
         put_be(&out, 0, 4)
         try:

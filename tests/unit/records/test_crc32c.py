@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from bifrost.records.crc32c import HAS_INSTRUCTION, crc32c
+from bifrost.records.crc32c import HAS_INSTRUCTION, crc32c, crc32c_changed
 
 
 @pytest.mark.parametrize("by_table", [False, True])
@@ -27,3 +27,15 @@ def test_instruction_and_tables_agree_on_every_length_and_alignment() -> None:
 
 def test_memory_of_any_kind_is_summed_without_a_copy() -> None:
     assert crc32c(bytearray(b"123456789")) == crc32c(memoryview(b"x123456789")[1:]) == 0xE3069283
+
+
+def test_changed_bytes_change_the_sum_without_the_others() -> None:
+    chance = random.Random(2)
+    for behind in (*range(20), 255, 256, 4_096, 65_479, 1_000_003):
+        data = bytearray(chance.randbytes(40 + behind))
+        before, old = crc32c(data), data[20:34]
+        data[20:34] = chance.randbytes(14)
+        change = bytes(one ^ other for one, other in zip(old, data[20:34], strict=True))
+
+        assert crc32c_changed(before, change, 6 + behind) == crc32c(data)
+        assert crc32c_changed(before ^ 1, change, 6 + behind) == crc32c(data) ^ 1

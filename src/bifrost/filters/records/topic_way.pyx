@@ -101,7 +101,7 @@ cdef class TopicWay(RecordWay):
             for step in steps
         ]
 
-    cdef RecordTrip begin(self):
+    cdef RecordTrip begin(self, Reader* r):
         cdef WayTrip trip = WayTrip.__new__(WayTrip)
         memory = self.process.memory
         trip.sources, trip.passed, trip.orders = self.process.sources, [], []

@@ -7,7 +7,7 @@ producer ID is the one that the coordinator knows, which leaves no room for a ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from bifrost.filters.steps import FORWARD, AtBroker, Close, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import Division, Shape, divide, join, key_of, virtual_topics
@@ -28,6 +28,7 @@ from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.filter import Exchange
+    from bifrost.filters.virtual.partition_way import PartitionTrip
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
     from bifrost.wire.entity import Entity
@@ -99,9 +100,22 @@ class ProducedPartitionsFilter:
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: ProduceResponse) -> ResponseStep:
-        """Join the answers."""
+        """Join the answers; the request may also have gone on without being decoded."""
+        if exchange.trip is not None:
+            return _with_virtual_partitions(response, cast("PartitionTrip", exchange.trip))
         join(exchange, response, _DIVISION)
         return FORWARD
+
+
+def _with_virtual_partitions(response: ProduceResponse, trip: PartitionTrip) -> ResponseStep:
+    for topic in in_steps(response.responses):
+        key = topic.name.encode() if topic.name else topic.topic_id
+        for partition in in_steps(topic.partition_responses if trip.has(key) else ()):
+            virtual = trip.virtual_of(key, partition.index)
+            if virtual < 0:
+                return Close("an answer names a partition that the request did not name")
+            partition.index = virtual
+    return FORWARD
 
 
 class _Measured(NamedTuple):

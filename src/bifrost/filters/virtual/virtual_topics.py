@@ -1,17 +1,18 @@
 """Which topics of a namespace have virtual partitions, and the filters that messages about them pass.
 
 The engine gets tables of names in which these topics never have a place; so a message that names one leaves the hot
-path.
+path. In those for Produce they have a way in the place of their name (partition_way.pyx).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from bifrost.filters.virtual.offset_group_names import OffsetGroupNamesFilter, group_places
+from bifrost.filters.virtual.partition_way import PartitionWay
 from bifrost.filters.virtual.virtual_filters import (
     ALWAYS_DECODED_ANSWERS,
     ALWAYS_DECODED_REQUESTS,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.namespace import Namespace
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
     from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
+    from bifrost.wire.rewriting import RecordWay
 
 MAX_REMEMBERED = 4096
 """Names of topics remembered in each table: more than a client uses at a time. Beyond it that memory is emptied."""
@@ -97,7 +99,7 @@ class VirtualTopics:
         self.stretches = tenant.stretches
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
-        self._tables: dict[tuple[bool, Names], Names] = {}
+        self._tables: dict[tuple[bool, bool, Names], Names] = {}
         namespace.users.guards.add(self)
         if guard is not None:
             # What its tables permit is remembered here as well.
@@ -148,6 +150,8 @@ class VirtualTopics:
         request, response = plan.request, plan.response
         if plan.api_key in ALWAYS_DECODED_REQUESTS:
             request = replace(request, program=None)
+        if plan.api_key == ApiKey.PRODUCE:
+            request, response = request.with_places(), response.with_places()
         if plan.api_key in ALWAYS_DECODED_ANSWERS:
             response = replace(response, program=None)
         in_order = (*filters, *plan.filters) if plan.api_key in BEFORE_ALL else (*plan.filters, *filters)
@@ -159,18 +163,18 @@ class VirtualTopics:
             carries_records=plan.carries_records or plan.api_key in _WITH_RECORDS,
         )
 
-    def in_requests(self, names: Names) -> Names:
-        """Return the names in requests, without those of such topics."""
-        return self._table(names, is_answer=False)
+    def in_requests(self, api_key: int, names: Names) -> Names:
+        """Return the names in requests of an API, without those of such topics."""
+        return self._table(names, is_answer=False, has_ways=api_key == ApiKey.PRODUCE)
 
-    def in_answers(self, names: Names) -> Names:
-        """Return the names in answers likewise."""
-        return self._table(names, is_answer=True)
+    def in_answers(self, api_key: int, names: Names) -> Names:
+        """Return the names in its answers likewise."""
+        return self._table(names, is_answer=True, has_ways=api_key == ApiKey.PRODUCE)
 
     def renew(self) -> None:
         """Forget all names: they mean something else now."""
         self._maps.clear()
-        for (is_answer, _), names in self._tables.items():
+        for (is_answer, _, _), names in self._tables.items():
             for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID):
                 table = names.tables[slot]
                 assert table is not None
@@ -180,17 +184,23 @@ class VirtualTopics:
         """Ask anew from now on: a name that was permitted may not be any more."""
         self.renew()
 
-    def _table(self, base: Names, *, is_answer: bool) -> Names:
-        names = self._tables.get((is_answer, base))
+    def _table(self, base: Names, *, is_answer: bool, has_ways: bool) -> Names:
+        names = self._tables.get((is_answer, has_ways, base))
         if names is None:
-            made = Names(lambda slot, value: self._found(made, base, slot, value, is_answer=is_answer))
+            made = Names(
+                lambda slot, value: self._found(
+                    made, base, slot, value, is_answer=is_answer, has_ways=has_ways
+                )
+            )
             made.tables = [*base.tables]
             for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID, entities.SLOT_NEW_TOPIC):
                 made.tables[slot] = {}
-            names = self._tables[is_answer, base] = made
+            names = self._tables[is_answer, has_ways, base] = made
         return names
 
-    def _found(self, names: Names, base: Names, slot: int, value: bytes, *, is_answer: bool) -> bytes | None:
+    def _found(
+        self, names: Names, base: Names, slot: int, value: bytes, *, is_answer: bool, has_ways: bool
+    ) -> bytes | RecordWay | None:
         known = base.tables[slot]
         found = None if known is None else known.get(value)
         found = base.missing(slot, value) if found is None else found
@@ -208,8 +218,13 @@ class VirtualTopics:
         # A broker's answer has the virtual name in `found`, and so has a client's request in `value`.
         name = found if is_answer else value
         topic = self.namespace.topic_of(found) if slot == Entity.TOPIC_ID else _text(name)
-        if topic is not None and self.map_of(topic) is not None:
+        partitions = None if topic is None else self.map_of(topic)
+        if partitions is not None and not has_ways:
             return None
+        if partitions is not None:
+            way = PartitionWay(found, found if is_answer else value, partitions)
+            # Only the engine reads this table, and it knows ways.
+            return _remember(names, slot, value, cast("bytes", way))
         # An ID that was masked because it is absent may exist later.
         if slot != Entity.TOPIC_ID or topic is not None:
             _remember(names, slot, value, found)

@@ -29,7 +29,16 @@ class OwnProducer:
         """Use a new producer ID."""
         self.producer_id, self._next_epoch = producer_id, 0
 
+    @property
+    def next_epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._next_epoch
+
     def take_epoch(self) -> int:
         """Return the epoch of the next batch."""
-        self._next_epoch += 1
-        return self._next_epoch - 1
+        return self.take_epochs(1)
+
+    def take_epochs(self, batches: int) -> int:
+        """Return the epoch of the next batch; so many follow each other."""
+        self._next_epoch += batches
+        return self._next_epoch - batches

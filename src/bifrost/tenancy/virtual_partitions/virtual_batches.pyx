@@ -18,7 +18,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from bifrost.records.crc32c cimport checksum, checksum_on
+from bifrost.records.crc32c cimport checksum, checksum_changed
 
 cdef enum:
     LENGTH = 8
@@ -33,7 +33,6 @@ cdef enum:
     PRODUCER_EPOCH = 51
     BASE_SEQUENCE = 53
     COUNT = 57
-    HEADER = 61
     UNCOUNTED = 12       # bytes that the length does not count
     TRANSACTION = 0x10
     CONTROL = 0x20
@@ -49,6 +48,9 @@ cdef int64_t LAST_ID = <int64_t>GROUPS << GROUP_SHIFT
 cdef int64_t FAR_BEHIND = 0x7FFFFFFFFFFFFFFF
 MAX_PRODUCER_ID = <int64_t>1 << GROUP_SHIFT
 CORRUPT, OLD_FORMAT, SEVERAL, TRANSACTIONAL, FOREIGN_PRODUCER = range(1, 6)
+
+cdef enum:
+    UNFIT = 1
 
 
 class Own(NamedTuple):
@@ -110,11 +112,44 @@ cdef int check(const uint8_t* p, Py_ssize_t size) except -1:
     return 0
 
 
+cdef int fault_in(const uint8_t* p, Py_ssize_t size) noexcept:
+    """UNFIT if `check` would refuse a batch for what is in its header; its checksum is not compared."""
+    if size < HEADER or p[MAGIC] != 2 or <int64_t><int32_t>get32(p + LENGTH) + UNCOUNTED != size:
+        return UNFIT
+    if get16(p + ATTRIBUTES) & (TRANSACTION | CONTROL) or <int64_t>get64(p + PRODUCER_ID) >> GROUP_SHIFT > 0:
+        return UNFIT
+    return 0
+
+cdef bint names_producer(const uint8_t* p) noexcept:
+    return <int64_t>get64(p + PRODUCER_ID) >= 0
+
+cdef bint mark_header(uint8_t* header, Py_ssize_t size, int group, int64_t producer_id, int producer_epoch) noexcept:
+    """Mark the header of a batch of so many bytes; False: it has no producer ID, and the given one is none.
+
+    The checksum is changed, not computed: one that was wrong stays wrong, and the broker refuses the batch.
+    """
+    cdef uint8_t[COUNT - PRODUCER_ID] change
+    cdef int64_t own = <int64_t>get64(header + PRODUCER_ID)
+    cdef int i
+    memcpy(change, header + PRODUCER_ID, sizeof(change))
+    if own < 0:
+        if producer_id < 0 or producer_id >> GROUP_SHIFT:
+            return False
+        own = producer_id
+        header[PRODUCER_EPOCH] = producer_epoch >> 8 & 0xFF
+        header[PRODUCER_EPOCH + 1] = producer_epoch & 0xFF
+        put32(header + BASE_SEQUENCE, 0)
+    put64(header + PRODUCER_ID, <uint64_t>own + (<uint64_t>group << GROUP_SHIFT))
+    for i in range(COUNT - PRODUCER_ID):
+        change[i] ^= header[PRODUCER_ID + i]
+    put32(header + CRC, checksum_changed(get32(header + CRC), change, sizeof(change), size - COUNT))
+    return True
+
+
 def marked_batch(records, int group, int64_t producer_id=-1, int producer_epoch=-1):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef uint8_t[HEADER] header
-    cdef int64_t own
     PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
     try:
         p = <const uint8_t*>view.buf
@@ -122,17 +157,8 @@ def marked_batch(records, int group, int64_t producer_id=-1, int producer_epoch=
         if not group:
             return records
         memcpy(header, p, HEADER)
-        own = <int64_t>get64(p + PRODUCER_ID)
-        if own < 0:
-            if producer_id < 0 or producer_id >> GROUP_SHIFT:
-                raise UnfitBatch(FOREIGN_PRODUCER, "no producer ID that a broker has given")
-            own = producer_id
-            header[PRODUCER_EPOCH] = producer_epoch >> 8 & 0xFF
-            header[PRODUCER_EPOCH + 1] = producer_epoch & 0xFF
-            put32(header + BASE_SEQUENCE, 0)
-        put64(header + PRODUCER_ID, <uint64_t>own + (<uint64_t>group << GROUP_SHIFT))
-        put32(header + CRC, checksum_on(checksum(header + ATTRIBUTES, HEADER - ATTRIBUTES), p + HEADER,
-                                        view.len - HEADER))
+        if not mark_header(header, view.len, group, producer_id, producer_epoch):
+            raise UnfitBatch(FOREIGN_PRODUCER, "no producer ID that a broker has given")
         return PyBytes_FromStringAndSize(<const char*>header, HEADER), memoryview(records)[HEADER:]
     finally:
         PyBuffer_Release(&view)

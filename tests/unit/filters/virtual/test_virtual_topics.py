@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from bifrost.filters.virtual import virtual_topics
+from bifrost.filters.virtual.partition_way import PartitionWay
 from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics, VirtualTopics
 from bifrost.session.virtual_clusters import VirtualCluster
 from bifrost.state.state_key import StateKey
@@ -8,6 +9,7 @@ from bifrost.state.state_record import Body, StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from support.physical_names import physical_name
 from support.stage import messages
@@ -22,7 +24,8 @@ RULES = [PartitionRule(("orders", "eu:*"), PartitionMap(5, 2))]
 def test_the_engine_knows_all_other_topics(stage: Stage) -> None:
     namespace = stage.namespaces["acme"]
     topics = TenantVirtualTopics(RULES).topics(namespace, None)
-    requests, answers = topics.in_requests(namespace.to_physical), topics.in_answers(namespace.to_virtual)
+    requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
+    answers = topics.in_answers(ApiKey.FETCH, namespace.to_virtual)
     orders, billing = (physical_name("acme", one).encode() for one in ("orders", "billing"))
 
     assert requests.missing(Entity.TOPIC_NAME, b"orders") is None
@@ -34,12 +37,30 @@ def test_the_engine_knows_all_other_topics(stage: Stage) -> None:
     assert requests.tables[Entity.TOPIC_NAME] == {}
 
 
+def test_the_engine_has_a_way_for_what_is_produced(stage: Stage) -> None:
+    namespace = stage.namespaces["acme"]
+    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    requests = topics.in_requests(ApiKey.PRODUCE, namespace.to_physical)
+    answers = topics.in_answers(ApiKey.PRODUCE, namespace.to_virtual)
+    orders, billing = (physical_name("acme", one).encode() for one in ("orders", "billing"))
+
+    there, back = requests.missing(Entity.TOPIC_NAME, b"orders"), answers.missing(Entity.TOPIC_NAME, orders)
+
+    assert isinstance(there, PartitionWay)
+    assert isinstance(back, PartitionWay)
+    assert (there.name, back.name) == (orders, b"orders")
+    assert requests.missing(Entity.TOPIC_NAME, b"billing") == billing
+    assert requests.tables[Entity.TOPIC_NAME] == {b"orders": there, b"billing": billing}
+    topics.renew()
+    assert requests.tables[Entity.TOPIC_NAME] == {}
+
+
 def test_topics_by_id_are_told_from_others(stage: Stage) -> None:
     namespace = stage.namespaces["acme"]
     topics = TenantVirtualTopics(RULES).topics(namespace, None)
     for name in ("orders", "billing"):
         stage.topic_ids.learn(messages.topic_id(name), physical_name("acme", name).encode())
-    requests = topics.in_requests(namespace.to_physical)
+    requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
 
     assert requests.missing(Entity.TOPIC_ID, messages.topic_id("orders")) is None
     assert requests.missing(Entity.TOPIC_ID, messages.topic_id("billing")) == messages.topic_id("billing")
@@ -53,8 +74,10 @@ def test_clients_of_a_namespace_share_what_is_known(stage: Stage) -> None:
     found = tenant.topics(namespace, None)
 
     assert tenant.topics(namespace, None) is found
-    assert found.in_requests(namespace.to_physical) is found.in_requests(namespace.to_physical)
-    assert found.in_requests(namespace.to_physical) is not found.in_answers(namespace.to_physical)
+    requests = found.in_requests(ApiKey.FETCH, namespace.to_physical)
+    assert requests is found.in_requests(ApiKey.LIST_OFFSETS, namespace.to_physical)
+    assert requests is not found.in_requests(ApiKey.PRODUCE, namespace.to_physical)
+    assert requests is not found.in_answers(ApiKey.FETCH, namespace.to_physical)
 
 
 def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
@@ -75,7 +98,7 @@ def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
         stage.aliases.apply(key, record)
 
     billing, shares = topics_of("billing"), {"acme:us/p": "read-write"}
-    names = billing.in_requests(billing.namespace.to_physical)
+    names = billing.in_requests(ApiKey.FETCH, billing.namespace.to_physical)
     assert billing.map_of("o") is None
     assert names.missing(Entity.TOPIC_NAME, b"o") is not None
 
@@ -98,7 +121,7 @@ def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
 def test_names_remembered_have_a_bound(stage: Stage) -> None:
     namespace = stage.namespaces["initech"]
     topics = TenantVirtualTopics(RULES).topics(namespace, None)
-    names = topics.in_requests(namespace.to_physical)
+    names = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
     for number in range(virtual_topics.MAX_REMEMBERED + 1):
         names.missing(Entity.TOPIC_NAME, b"t%d" % number)
         topics.map_of(f"t{number}")

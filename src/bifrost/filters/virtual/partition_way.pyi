@@ -1,0 +1,24 @@
+"""The way of requests to topics with virtual partitions, and of their answers: see partition_way.pyx."""
+
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.wire.rewriting import RecordTrip, RecordWay
+
+class PartitionWay(RecordWay):
+    """The way of the partitions of one topic.
+
+    Args:
+        name: what the topic is called on the other side, or its ID.
+        key: what the client calls it.
+        partitions: its virtual and physical ones.
+    """
+
+    def __init__(self, name: bytes, key: bytes, partitions: PartitionMap) -> None: ...
+
+class PartitionTrip(RecordTrip):
+    """Which virtual partitions a request that was sent on has named."""
+
+    def has(self, key: bytes) -> bool:
+        """Whether the request names a topic with virtual partitions that the client calls so."""
+
+    def virtual_of(self, key: bytes, physical: int) -> int:
+        """Return the virtual partition that the request names for a physical one; -1: none."""
