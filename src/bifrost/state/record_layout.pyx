@@ -4,9 +4,10 @@
     {"schema":1,"version":3,"at":1700000000000,"change":"6f..","writer":"host/1","on_behalf_of":null,"body":{..}}
                         ^       ^                        ^    ^ author                                      ^ body
 
-It knows this one layout and decodes no JSON: what stands in another way is read by `decode` (state_record.py), which
-also reads the author and the body. A start with a large state reads every record, so this is a tenth of what a whole
-decoder takes.
+It knows this one layout, and leaves JSON to its caller: what stands in another way is read by `decode`
+(state_record.py), which also reads the author and the body. A start with a large state reads every record, so this is a
+tenth of what a whole decoder takes. For the same reason the records of a transaction are decoded, and put into the
+table, in one call each.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -15,6 +16,7 @@ from libc.string cimport memcmp
 cdef enum:
     MOST_DIGITS = 18                                     # all such numbers fit into 64 bits
     QUOTE = 0x22
+    COLON = 0x3A
     ZERO = 0x30
     NINE = 0x39
     BACKSLASH = 0x5C
@@ -104,3 +106,80 @@ def split_fields(bytes value not None):
         (start + author)[:author_end - author],
         (start + t.at)[:t.end - 1 - t.at],
     )
+
+cdef object decoded(object one, dict kinds, type record_type, type key_type, object read_author, object read_body,
+                    Py_ssize_t most_name, Py_ssize_t most_bytes):
+    """Return a record of the log as one of the state; None: it has another layout, or is none."""
+    cdef tuple split, author
+    cdef bytes key, value
+    cdef Py_ssize_t colon = 0, size
+    cdef const char* start
+    if type((<tuple>one)[2]) is not bytes or type((<tuple>one)[3]) is not bytes:
+        return None
+    key, value = <bytes>(<tuple>one)[2], <bytes>(<tuple>one)[3]
+    start, size = key, len(key)
+    if size + len(value) > most_bytes or size > most_name:
+        return None
+    while colon < size and start[colon] != COLON:
+        colon += 1
+    if colon + 1 >= size:
+        return None
+    kind = kinds.get(start[:colon])
+    split = None if kind is None else split_fields(value)
+    if split is None:
+        return None
+    try:
+        name = start[colon + 1:size].decode("utf-8")
+        author = <tuple>read_author(split[3])
+        body = {} if <bytes>split[4] == b"{}" else read_body(split[4])
+    except ValueError:
+        return None
+    if body is not None and type(body) is not dict:
+        return None
+    named = tuple.__new__(key_type, (kind, name))
+    return tuple.__new__(record_type, (named, split[0], split[1], split[2], author[0], author[1], body))
+
+def decode_records(
+    list records not None,
+    dict kinds not None,
+    type record_type not None,
+    type key_type not None,
+    object read_author not None,
+    object read_body not None,
+    Py_ssize_t most_name,
+    Py_ssize_t most_bytes,
+):
+    cdef list found = []
+    for one in records:
+        found.append(decoded(one, kinds, record_type, key_type, read_author, read_body, most_name, most_bytes))
+    return found
+
+def put_new(list log not None, list read not None, object values not None, dict last not None, Py_ssize_t most_last,
+            set changed not None, set changes not None):
+    cdef Py_ssize_t count = 0, size = 0, kind_size
+    cdef object one, record, key                         # tuples of classes of their own
+    cdef bytes name, value
+    cdef dict of_kind
+    for count in range(len(log)):
+        if read[count] is None:
+            break
+        one, record = log[count], read[count]
+        if (<tuple>record)[6] is None:
+            break
+        key = (<tuple>record)[0]
+        found = values.get((<tuple>key)[0])
+        if found is None:
+            break
+        of_kind = <dict>found
+        name = (<bytes>(<tuple>one)[2])[len(<str>(<tuple>key)[0]) + 1:]
+        value = <bytes>(<tuple>one)[3]
+        if of_kind.setdefault(name, value) is not value:
+            break
+        if len(last) < most_last:
+            last[key] = record
+        size += len(<bytes>(<tuple>one)[2]) + len(value)
+        changed.add(key)
+        changes.add((<tuple>record)[3])
+    else:
+        count = len(log)
+    return count, size

@@ -11,15 +11,16 @@ body           what is stored, an object whose layout belongs to the kind; null:
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from bifrost.state.record_layout import split_fields
-from bifrost.state.state_key import StateKey
+from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_layout import decode_records, split_fields
+from bifrost.state.state_key import MAX_NAME_BYTES, StateKey
 
 SCHEMA = 1
 """The newest layout, which this code writes."""
@@ -100,6 +101,21 @@ def decode(key: bytes | None, value: bytes, offset: int) -> StateRecord:
     return _decoded_slowly(key, value, offset) if found is None else found
 
 
+def decode_usual(
+    records: list[LogRecord], kinds: dict[bytes, str], record_bytes: int
+) -> list[StateRecord | None]:
+    """Read records that are written as `encode` writes them; None for each that is not, or is none: `decode` reads it.
+
+    Args:
+        records: as they are in the log.
+        kinds: known kinds by their bytes; a record of another one is left out.
+        record_bytes: the most bytes of a record with its key; a larger one is left out.
+    """
+    return decode_records(
+        records, kinds, StateRecord, StateKey, _author, _json_body, MAX_NAME_BYTES, record_bytes
+    )
+
+
 def _decoded(key: bytes, value: bytes) -> StateRecord | None:
     """Read a record that is written as `encode` writes it; None: it is not, or is none."""
     split = split_fields(value)
@@ -122,8 +138,11 @@ def _author(fields: bytes) -> tuple[str, str | None]:
     return found["writer"], found["on_behalf_of"]
 
 
+_json_body = partial(from_json, allow_inf_nan=False, cache_strings="keys")
+
+
 def _body(text: bytes) -> Body | None:
-    found = from_json(text, allow_inf_nan=False, cache_strings="keys")
+    found = _json_body(text)
     if found is not None and type(found) is not dict:
         raise ValueError("its body is no JSON object")
     return found

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_layout import put_new
 from bifrost.state.state_key import FLOOR, StateKey
-from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState, decode
+from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState, decode, decode_usual
 
 KEPT_DECODED = 1_000
 """Most records that are kept as they were decoded when they were folded: a megabyte, as a rule."""
@@ -71,6 +72,8 @@ class StateTable:
         """IDs of the changes whose records the last `apply` has folded."""
         self._values: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
         """The newest record of each key as it is in the topic, by kind and by name."""
+        self._kinds: dict[bytes, str] = {}
+        """The kinds of the records that were read, by their bytes."""
         self._count = 0
         self._last: dict[StateKey, StateRecord] = {}
         """Records that were folded last, decoded: the models ask for them at once."""
@@ -84,7 +87,9 @@ class StateTable:
 
     def get(self, key: StateKey) -> StateRecord | None:
         """Return what is stored under a key; None: nothing, or it was deleted."""
-        record = self._record(key)
+        record = self._last.get(key)
+        if record is None:
+            record = self._record(key)
         return None if record is None or record.body is None else record
 
     def entry(self, key: StateKey) -> StateEntry | None:
@@ -152,13 +157,24 @@ class StateTable:
             UnreadableState: a record cannot be read (FutureSchema among them): the table has none of the transaction;
                 or the table exceeds its limits.
         """
-        read = [(one, self._read(one)) for one in transaction]
+        records = list(transaction)
+        decoded = decode_usual(records, self._kinds, self.limits.record_bytes)
+        read = [
+            self._read(one) if record is None else record
+            for one, record in zip(records, decoded, strict=True)
+        ]
         self.last_changes = set()
         changed: set[StateKey] = set()
         ignored: list[Ignored] = []
         if len(self._last) + len(read) > KEPT_DECODED:
             self._last.clear()
-        for one, record in read:
+        # Of a large state nearly all records are the first ones of their keys.
+        new, size = put_new(
+            records, decoded, self._values, self._last, KEPT_DECODED, changed, self.last_changes
+        )
+        self._count += new
+        self.size += size
+        for one, record in zip(records[new:], read[new:], strict=True):
             if not isinstance(record, StateRecord):
                 if self._remove(record):
                     changed.add(record)
@@ -183,6 +199,7 @@ class StateTable:
         """Take the entries of a table that was read anew; return the keys that differ."""
         self._last.clear()
         before, self._values = self._values, other._values
+        self._kinds = other._kinds
         self.size, self._count, self._deleted = other.size, other._count, other._deleted
         changed: set[StateKey] = set()
         for kind in before.keys() | self._values.keys():
@@ -202,7 +219,11 @@ class StateTable:
                 return StateKey.from_bytes(one.key or b"")
             except ValueError as error:
                 raise UnreadableState(f"the record at offset {one.offset} of the state: {error}") from None
-        return decode(one.key, one.value, one.offset)
+        record = decode(one.key, one.value, one.offset)
+        kind = record.key.kind
+        if kind not in self._values:
+            self._kinds[kind.encode()] = kind
+        return record
 
     def _record(self, key: StateKey) -> StateRecord | None:
         """Return the newest record of a key."""

@@ -61,10 +61,16 @@ class StateFollower:
     def _step(self) -> None:
         """Apply as much as fits into one turn of the event loop."""
         until_s, waiting, self._has_next_step = perf_counter() + STEP_S, self._waiting, False
+        get, apply, refused = self._table.get, self._model.apply, self._refused
         while waiting:
-            key = next(reversed(waiting))
-            del waiting[key]
-            self._apply(key)
+            key = waiting.popitem()[0]
+            try:
+                apply(key, get(key))
+            except ValueError as error:
+                self._refuse(key, str(error))
+            else:
+                if refused:
+                    refused.pop(key, None)
             if perf_counter() >= until_s:
                 break
         if self._tell is not None:
@@ -75,12 +81,8 @@ class StateFollower:
         else:
             self._settled.set()
 
-    def _apply(self, key: StateKey) -> None:
-        try:
-            self._model.apply(key, self._table.get(key))
-        except ValueError as error:
-            if self._refused.get(key) != str(error):
-                log.error("state_unreadable", key=str(key), error=str(error))
-            self._refused[key] = str(error)
-        else:
-            self._refused.pop(key, None)
+    def _refuse(self, key: StateKey, why: str) -> None:
+        """Note that the model has not understood a record."""
+        if self._refused.get(key) != why:
+            log.error("state_unreadable", key=str(key), error=why)
+        self._refused[key] = why

@@ -113,17 +113,20 @@ class AclBinding(NamedTuple):
     @property
     def binding_id(self) -> str:
         """Its ID, made from all that it says: to create an ACL twice makes one."""
+        return hashlib.sha256(self.binding_text.encode()).hexdigest()[:32]
+
+    @property
+    def binding_text(self) -> str:
+        """All that it says, from which its ID is made."""
         what = f"{self.resource_type:d}\0{self.pattern_type:d}\0{self.name}"
-        text = f"{what}\0{self.principal}\0{self.host}\0{self.operation:d}\0{self.permission:d}"
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return f"{what}\0{self.principal}\0{self.host}\0{self.operation:d}\0{self.permission:d}"
 
     @property
     def is_of_namespace(self) -> bool:
         """Whether it is about a namespace (`namespace_name`)."""
-        is_literal_topic = (
-            self.resource_type == ResourceType.TOPIC and self.pattern_type == PatternType.LITERAL
-        )
-        return is_literal_topic and self.name.endswith(SEPARATOR)
+        if not self.name.endswith(SEPARATOR):
+            return False
+        return self.resource_type == ResourceType.TOPIC and self.pattern_type == PatternType.LITERAL
 
     def problem(self) -> str | None:
         """Return why Kafka refuses to create this ACL; None: it may exist.

@@ -42,6 +42,8 @@ _IMPLIED = {
 
 _ALL = Operation.ALL.bit
 _BITS = {one: one.bit for one in Operation}
+_PREFIXED, _ALLOW = PatternType.PREFIXED, Permission.ALLOW
+"""To find a member in its class is a call of Python's in 3.11, and ACLs come by the hundred thousand."""
 
 
 @lru_cache(maxsize=1_024)  # ACLs of a principal for a name have few combinations of operations
@@ -84,7 +86,7 @@ class _Masks:
     def change(self, binding: AclBinding, *, is_added: bool) -> bool:
         """Add or remove an entry; return whether any is left."""
         bit = _BITS[binding.operation]
-        if binding.permission == Permission.ALLOW:
+        if binding.permission == _ALLOW:
             self._allowing = self._allowing | bit if is_added else self._allowing & ~bit
             self.allowed = _with_implied(self._allowing)
         else:
@@ -130,13 +132,17 @@ class _OfType:
 
     def add(self, binding: AclBinding) -> None:
         """Add an ACL that is not there."""
-        is_prefixed = binding.pattern_type == PatternType.PREFIXED
-        buckets, name = self.prefixed if is_prefixed else self.literal, binding.name
-        bucket, who = buckets.get(name), (binding.principal, binding.host)
+        _, pattern_type, name, principal, host, _, _ = binding
+        is_prefixed = pattern_type == _PREFIXED
+        buckets = self.prefixed if is_prefixed else self.literal
+        bucket = buckets.get(name)
         if bucket is None:
-            bucket = buckets[name] = _Masks(*who)
+            masks = buckets[name] = _Masks(principal, host)
+            masks.change(binding, is_added=True)
             if is_prefixed:
                 self.lengths[len(name)] += 1
+            return
+        who = (principal, host)
         if isinstance(bucket, _Masks):
             if (bucket.principal, bucket.host) == who:
                 bucket.change(binding, is_added=True)
@@ -198,8 +204,9 @@ class AclIndex:
 
     def add(self, binding: AclBinding) -> None:
         """Add an ACL; one that is there already changes nothing."""
-        if binding not in self._bindings:
-            self._bindings[binding] = None
+        count = len(self._bindings)
+        self._bindings.setdefault(binding)
+        if len(self._bindings) != count:
             self._types[binding.resource_type].add(binding)
             if binding.is_of_namespace:
                 self._of_namespaces[binding.name] += 1

@@ -6,6 +6,7 @@ body   the ACL's fields, with Kafka's names of types, operations and permissions
 A follower gives each changed record to `StoredAcls.apply`, which tells the tenant's `Authority`.
 """
 
+import hashlib
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
 from bifrost.tenancy.acls.acl_binding import AclBinding, Operation, PatternType, Permission, ResourceType
+from bifrost.tenancy.acls.acl_fields import read_usual
 
 if TYPE_CHECKING:
     from bifrost.tenancy.acls.authority import Authority
@@ -70,6 +72,30 @@ def read_body(body: Body) -> AclBinding:
     return binding
 
 
+def read_acl(body: Body) -> tuple[AclBinding, str]:
+    """Return the ACL in a record's body, and its ID.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = read_usual(body, AclBinding, _usual_numbers, sys.intern, hashlib.sha256)
+    if found is not None:
+        return found
+    binding = read_body(body)
+    return binding, binding.binding_id
+
+
+@lru_cache(maxsize=1_024)  # more combinations than there are
+def _usual_numbers(kind: str, pattern: str, operation: str, permission: str) -> tuple[Any, ...]:
+    """Return the numbers, and what stands around an ACL's names in the text of its ID; see `read_usual`."""
+    numbers = _numbers(kind, pattern, operation, permission)
+    around = AclBinding(*numbers[:2], "name", "User:name", "host", *numbers[2:])
+    if around.problem() is not None:
+        return (*numbers, None, None)
+    before, _, behind = around.binding_text.partition("name\0User:name\0host")
+    return (*numbers, before, behind)
+
+
 @lru_cache(maxsize=1_024)  # more combinations than there are
 def _numbers(
     kind: str, pattern: str, operation: str, permission: str
@@ -106,9 +132,11 @@ class StoredAcls:
         tenant, colon, binding_id = key.name.rpartition(":")
         if not colon or not tenant:
             raise ValueError("the key of an ACL has a tenant and an ID")
-        binding = None if record is None or record.body is None else read_body(record.body)
-        if binding is not None and binding.binding_id != binding_id:
-            raise ValueError("the ID in its key is not that of the ACL")
+        binding = None
+        if record is not None and record.body is not None:
+            binding, named = read_acl(record.body)
+            if named != binding_id:
+                raise ValueError("the ID in its key is not that of the ACL")
         stored = self._of_tenant[tenant]
         before = stored.get(binding_id)
         if binding is None:

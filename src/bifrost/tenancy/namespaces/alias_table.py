@@ -40,6 +40,10 @@ class Access(StrEnum):
     READ_WRITE = "read-write"
 
 
+_ACCESS: dict[object, Access] = {one.value: one for one in Access}
+"""To make one of its value is a call of Python's."""
+
+
 class Place(NamedTuple):
     """A topic's name in a namespace. A tuple: the table and the index look places up by the hundred thousand."""
 
@@ -64,7 +68,7 @@ class Place(NamedTuple):
         namespace, slash, topic = text.partition("/")
         if not slash or not topic:
             raise InvalidNamespace(f"{text[:100]!r}: write a namespace and a topic, such as acme:eu/orders")
-        return cls(read_path(namespace), topic)
+        return tuple.__new__(cls, (read_path(namespace), topic))  # as `cls` does, by the hundred thousand
 
 
 class Alias(NamedTuple):
@@ -153,9 +157,10 @@ class AliasTable:
         """
         alias = None if body is None else _read(body)
         before = self._aliases.pop(home, None)
-        for one in () if before is None else before.places:
-            if self._homes.get(one) == home:
-                del self._homes[one]
+        if before is not None:
+            for one in before.places:
+                if self._homes.get(one) == home:
+                    del self._homes[one]
         if alias is not None:
             self._aliases[home] = alias
             for one in alias.places:
@@ -171,6 +176,10 @@ class AliasTable:
         if home is not None:
             return home
         return place if alias is None or place in alias.places else None
+
+    def home_at(self, place: Place) -> Place | None:
+        """Return the home of the topic from elsewhere that a place means; None when it means none of them."""
+        return self._homes.get(place)
 
     def alias_of(self, home: Place) -> Alias | None:
         """Return who has the topic with this home; None: it was neither moved nor shared."""
@@ -304,5 +313,7 @@ def _read(body: Body) -> Alias:
         raise ValueError("a record of an alias has an owner and shares")
     if not shares:
         return Alias(Place.read(owner))
-    shared = ((Place.read(str(place)), Access(access)) for place, access in shares.items())
+    shared = [
+        (Place.read(str(place)), _ACCESS.get(access) or Access(access)) for place, access in shares.items()
+    ]
     return Alias(Place.read(owner), tuple(shared))

@@ -22,6 +22,7 @@ from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND, Access, Alias, AliasTable, Place
 from bifrost.tenancy.namespaces.namespace_path import KNOWN_PATHS
+from bifrost.tenancy.namespaces.new_alias import put_new
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 
 NOWHERE = b""
@@ -133,7 +134,32 @@ class TopicAliases:
             return []
         home = Place.read(key.name)
         before, alias = self.table.take(home, None if record is None else record.body)
+        if before is None and alias is not None:
+            changed = self._settle_new(home, alias)
+            if changed is not None:
+                return changed
         return self._settle(home, alias, () if before is None else before.places)
+
+    def _settle_new(self, home: Place, alias: Alias) -> list[str] | None:
+        """As `_settle`, of a topic of which nothing was known; None: it is an unusual one, and nothing is changed."""
+        tenant = home.namespace[0]
+        part, physical = self.parts.get(tenant), self._physical(home, tenant)
+        if part is None or physical is None or self.table.home_at(home) is not None:
+            return None
+        if not put_new(
+            home,
+            alias,
+            physical,
+            part.topics,
+            part.limited,
+            part.standings,
+            part.owners,
+            Standing,
+            NOWHERE,
+        ):
+            return None
+        part.version += 1
+        return [tenant]
 
     def _settle(self, home: Place, alias: Alias | None, before: Sequence[Place]) -> list[str]:
         """Put what the table has of a topic into the index; return the tenants for which something has changed.
