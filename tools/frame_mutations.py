@@ -4,6 +4,7 @@
 """
 
 import random
+from itertools import pairwise
 
 _NASTY = (
     *(
@@ -101,3 +102,17 @@ MUTATIONS = (
     randomize,
     keep,
 )
+
+
+def pieces_of(rng: random.Random, frame: bytes) -> list[bytes | memoryview]:
+    """Cut a frame anywhere but in its length."""
+    cuts = sorted({4, len(frame), *(4 + pick(rng, len(frame) - 3) for _ in range(pick(rng, 5)))})
+    return [frame[:4], *(memoryview(frame)[a:b] for a, b in pairwise(cuts))]
+
+
+def spoilt(rng: random.Random, body: bytes, other: bytes) -> bytes:
+    """Mutate a body, or leave it as it is."""
+    mutable = bytearray(body)
+    if mutable and pick(rng, 2):
+        MUTATIONS[pick(rng, len(MUTATIONS))](rng, mutable, other or b"\0")
+    return bytes(mutable)

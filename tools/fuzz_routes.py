@@ -8,6 +8,7 @@ and nothing else. Besides surviving, it must agree with the codec:
 
     it refuses what cannot be decoded                        the parts name each partition once, at its leader, in order
     each part, and the merged answer, can be decoded         the merged answer has the order of the request
+    what goes straight is what a split leaves as it is
 
 Every batch has its own random numbers, so a failure is repeated by its seed and batch alone. Exits 1 at the first.
 """
@@ -33,7 +34,8 @@ from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.message import message_class
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import MessageSchema, request_schema, response_schema
-from frame_mutations import MUTATIONS, pick
+from frame_mutations import pick, pieces_of, spoilt
+from fuzz_straight import check_straight
 from fuzz_targets import random_struct
 from fuzz_ways import Failure, or_malformed
 
@@ -95,8 +97,14 @@ class Target:
             return bytes(topic.topic_id)
         return str(getattr(topic, _name(topic, ("name", "topic")))).encode()
 
-    def answer(self, rng: random.Random, part: bytes) -> bytes:
-        """Return a random answer to a part, with its topics and partitions in any order."""
+    def answer(self, rng: random.Random, part: bytes, *, is_plain: bool = False) -> bytes:
+        """Return a random answer to a part, with its topics and partitions in any order.
+
+        Args:
+            rng: draws it.
+            part: the request.
+            is_plain: whether it has no errors, no hints of leaders, and the order of the request.
+        """
         schema = self.schemas[1]
         cls: Any = message_class(schema.name)
         message = random_struct(rng, cls, cls, schema.fields, self.version)
@@ -115,10 +123,19 @@ class Target:
                 rng, getattr(cls, str(partitions.struct_name)), cls, partitions.fields, self.version
             )
             setattr(own, _name(own, _INDEXES), index)
+            if is_plain:
+                own.error_code = 0
+                for one in partitions.fields:
+                    if one.is_tagged(self.version):
+                        setattr(own, one.name, getattr(type(own)(), one.name))
             getattr(made[key], partitions.name).append(own)
         found = list(made.values())
-        rng.shuffle(found)
+        if not is_plain:
+            rng.shuffle(found)
         setattr(message, topics.name, found)
+        for one in schema.fields if is_plain else ():
+            if one.is_tagged(self.version):
+                setattr(message, one.name, getattr(cls(), one.name))
         return encode_body(self.layouts[1], message)
 
 
@@ -130,20 +147,6 @@ def _of(struct: Any, names: tuple[str, ...]) -> Any:
     return getattr(struct, _name(struct, names))
 
 
-def _pieces(rng: random.Random, frame: bytes) -> list[bytes | memoryview]:
-    """Cut a frame anywhere but in its length."""
-    cuts = sorted({4, len(frame), *(4 + pick(rng, len(frame) - 3) for _ in range(pick(rng, 5)))})
-    return [frame[:4], *(memoryview(frame)[a:b] for a, b in pairwise(cuts))]
-
-
-def _spoilt(rng: random.Random, body: bytes, other: bytes) -> bytes:
-    """Mutate a body, or leave it as it is."""
-    mutable = bytearray(body)
-    if mutable and pick(rng, 2):
-        MUTATIONS[pick(rng, len(MUTATIONS))](rng, mutable, other or b"\0")
-    return bytes(mutable)
-
-
 def taken_apart(rng: random.Random, target: Target, body: bytes) -> Split | None:
     """Take a request apart by random leaders, and check the parts; None: it is refused.
 
@@ -151,7 +154,7 @@ def taken_apart(rng: random.Random, target: Target, body: bytes) -> Split | None
         Failure: it disagrees with the codec.
     """
     frame = _HEAD + body
-    segments = _pieces(rng, (len(frame) - 4).to_bytes(4, "big") + frame[4:])
+    segments = pieces_of(rng, (len(frame) - 4).to_bytes(4, "big") + frame[4:])
     split = or_malformed(Split, target.shapes.request, target.shapes.template, segments, len(_HEAD))
     named = or_malformed(target.listed, 0, body)
     if isinstance(named, MalformedFrame):
@@ -223,13 +226,13 @@ def put_together(rng: random.Random, target: Target, split: Split, body: bytes, 
         if kind == 1:
             split.fail(node_id, 6)
             continue
-        spoilt = _spoilt(rng, answer, answer) if kind == 2 else answer
-        taken = or_malformed(split.take, node_id, _ANSWER_HEAD + spoilt, len(_ANSWER_HEAD))
+        told = spoilt(rng, answer, answer) if kind == 2 else answer
+        taken = or_malformed(split.take, node_id, _ANSWER_HEAD + told, len(_ANSWER_HEAD))
         if isinstance(taken, MalformedFrame):
-            if spoilt == answer:
+            if told == answer:
                 raise Failure("a valid answer is refused") from taken
             return "malformed answer"
-        if spoilt != answer:
+        if told != answer:
             # What it names, and whether its texts are texts, is the broker's business; it must only not be read beyond.
             split.merged(_ANSWER_HEAD, fills=bool(pick(rng, 2)))
             return "spoilt answer"
@@ -282,8 +285,9 @@ def run_batch(seed: int, batch: int, requests: int, outcomes: Counter[str]) -> N
             target.renew(rng)
         donor = targets[pick(rng, len(targets))] if pick(rng, 2) else target
         valid = target.frames[pick(rng, FRAMES_PER_VERSION)]
-        body = _spoilt(rng, valid, donor.frames[pick(rng, FRAMES_PER_VERSION)])
+        body = spoilt(rng, valid, donor.frames[pick(rng, FRAMES_PER_VERSION)])
         try:
+            check_straight(rng, target, body)
             split = taken_apart(rng, target, body)
             if split is None:
                 outcomes["malformed"] += 1

@@ -1,3 +1,4 @@
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,18 @@ def test_a_short_fuzz_of_routes_finds_nothing() -> None:
 
     assert set(outcomes) == {"malformed", "malformed answer", "spoilt answer", "merged", "not UTF-8"}
     assert min(outcomes.values()) > 50
+
+
+def test_requests_and_answers_go_straight_in_the_fuzz() -> None:
+    rng = fuzz_routes.random.Random(3)
+    targets, outcomes = fuzz_routes.build_targets(rng), Counter[str]()
+    for _ in range(10):
+        for target in targets:
+            target.renew(rng)
+            outcomes[fuzz_routes.check_straight(rng, target, target.frames[0])] += 1
+
+    assert set(outcomes) == {"no straight one", "straight request", "straight answer"}
+    assert min(outcomes.values()) > 20
 
 
 def test_every_version_that_is_divided_is_fuzzed() -> None:

@@ -15,6 +15,11 @@ cdef enum:
     OFFSET_OUT_OF_RANGE = 1    # what a follower may say by mistake
 
 
+cdef enum:
+    SURE_MS = 5000            # how long a leader is surely no follower: these serve consumers too (KIP-392)
+    KEPT_MS = 60000           # after this time leaders are asked for again in any case
+
+
 cdef inline bint is_stale(int error) noexcept:
     return (error == UNKNOWN_TOPIC_OR_PARTITION or error == LEADER_NOT_AVAILABLE or error == NOT_LEADER_OR_FOLLOWER
             or error == KAFKA_STORAGE_ERROR or error == FENCED_LEADER_EPOCH or error == UNKNOWN_LEADER_EPOCH

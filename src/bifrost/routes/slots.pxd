@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What is kept of each partition and each topic of a request that was taken apart, and which partitions an answer has."""
 
+from cpython.mem cimport PyMem_Realloc
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
@@ -30,6 +31,12 @@ cdef struct Topic:
     int32_t first, count                   # its slots
     int32_t same                           # the topic before that has the same key, -1: none
 
+
+cdef inline void* resized(void* memory, size_t size) except NULL:
+    memory = PyMem_Realloc(memory, size)
+    if memory == NULL:
+        raise MemoryError
+    return memory
 
 cdef inline uint32_t hashed(int topic, int32_t index) noexcept:
     return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * <uint64_t>0x9E3779B97F4A7C15 >> 32)

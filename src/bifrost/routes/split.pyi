@@ -54,6 +54,14 @@ class Split:
             The topics to look up: unknown ones, those that have lacked a leader for a second, and those known for long.
         """
 
+    def place(self, node: int, is_sure: bool) -> None:
+        """Let all partitions go to one broker.
+
+        Args:
+            node: the broker.
+            is_sure: whether it was learnt lately that it leads them.
+        """
+
     def nodes(self) -> list[int]:
         """Return the brokers that get a part, in the order of their first partition."""
 

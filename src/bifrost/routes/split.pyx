@@ -12,16 +12,18 @@ gateway received them), and the parts refer to those pieces.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from bifrost.routes.leaders cimport NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, LeaderTable, Leaders, is_stale
+from bifrost.routes.leaders cimport (
+    KEPT_MS, NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, SURE_MS, LeaderTable, Leaders, is_stale,
+)
 from bifrost.routes.shape cimport (
     AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, copy, open_pieces,
 )
 from bifrost.routes.slots cimport (
-    ALL, ANSWERED, CHANGED, Slot, Topic, hashed, is_shown, slots_of, slots_shown,
+    ALL, ANSWERED, CHANGED, Slot, Topic, hashed, is_shown, resized, slots_of, slots_shown,
 )
 from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count, put_tags
 from bifrost.wire.errors import MalformedFrame
@@ -32,8 +34,6 @@ cdef enum:
     OWN_SEGMENT = 4096    # shorter runs are copied: a segment of its own would cost more
     NO_NODE = -1
     ASKED_AGAIN_MS = 1000     # how long it is believed that a topic does not exist, or lacks a partition
-    SURE_MS = 5000            # how long a leader is surely no follower: these serve consumers too (KIP-392)
-    KEPT_MS = 60000           # after this time leaders are asked for again in any case
     TOPIC_OBJECTS = 200       # bytes of a topic's key and its places in a list and a dictionary
     SESSION_ID_AT = 6         # behind the throttle time and the error code of Fetch
 
@@ -166,6 +166,11 @@ cdef class Split:
             if leaders is None or leaders.known_ms < now_ms - (ASKED_AGAIN_MS if lacks else KEPT_MS):
                 unknown.append(self.keys[t])
         return unknown
+
+    def place(self, int32_t node, bint is_sure):
+        cdef int i
+        for i in range(self.count):
+            self.slots[i].node, self.slots[i].is_sure = node, is_sure
 
     def nodes(self):
         cdef list found = []
@@ -578,12 +583,6 @@ cdef class Parts:
         write_size(<uint8_t*>PyBytes_AS_STRING(self.segments[0]), size - 4)
         return self.segments
 
-
-cdef void* resized(void* memory, size_t size) except NULL:
-    memory = PyMem_Realloc(memory, size)
-    if memory == NULL:
-        raise MemoryError
-    return memory
 
 cdef int32_t any_of(Leaders leaders, int32_t elsewhere) noexcept:
     """A broker that knows a topic surely, for it leads a partition; else any other broker."""

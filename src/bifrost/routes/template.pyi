@@ -13,6 +13,9 @@ class Template:
         marks_size: how many bytes they have.
     """
 
+    shape: Shape
+    """Of the response."""
+
     def __init__(
         self, shape: Shape, body: bytes, throttle_at: int = -1, marks_at: int = -1, marks_size: int = 0
     ) -> None: ...

@@ -165,7 +165,10 @@ class ClientSession(AnsweringSession):
             WireError: the broker's answer could not be read.
         """
         reason = self.forward_response(frame)
-        if reason != Reason.PASSES:
+        if reason == Reason.PASSES:
+            if not (self._held_responses or self._held_requests):
+                return
+        else:
             self._responses.hold(keep(frame))
         if reason == Reason.HELD:
             return

@@ -20,6 +20,8 @@ from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
+from bifrost.routes.straight import StraightRequest, StraightRoutes
+from bifrost.routes.straight_ways import straight_way
 from bifrost.tenancy.bounded_map import BoundedMap
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -60,6 +62,7 @@ class ClusterRoutes:
         """
         self._connect, self._now_ms = connect, now_ms
         self._by_name, self._by_id = LeaderTable(MAX_PARTITIONS), LeaderTable(MAX_PARTITIONS)
+        self._straight = StraightRoutes(self._by_name, self._by_id, straight_way)
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
         self.fetch_memory = FetchMemory()
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
@@ -67,6 +70,10 @@ class ClusterRoutes:
         self._task: asyncio.Task[None] | None = None
 
     # -- what is known
+
+    def straight(self, segments: list[bytes | memoryview]) -> StraightRequest | None:
+        """Return the request of a frame if one broker leads all that it names; None: that has to be found out."""
+        return self._straight.read(segments, self._now_ms())
 
     def unknown(self, split: Split, shapes: Shapes, elsewhere: int = -1) -> list[bytes]:
         """Decide where the partitions of a request go; return the topics that have to be looked up first."""

@@ -23,6 +23,7 @@ from bifrost.gateway.brokers.broker_connection import (
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.errors import FrameTooLarge
 from bifrost.wire.framer import Framer
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Buffer = bytes | memoryview
-Answered = Callable[[Buffer | None, bool], None]
-"""Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker."""
+Answered = Callable[[Buffer | None, bool], None] | StraightRequest
+"""Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker. Of a
+straight request the router takes care (`Router.give`), so that no function is made for it."""
 
 
 class _Part(NamedTuple):
@@ -181,12 +183,9 @@ class BrokerLink:
             frames = framer.buffer_updated(nbytes)
         except FrameTooLarge:
             frames = []
-        for frame in frames:
-            if not self._awaited:
-                self._lose("the broker sent what no request asked for")
-                return
-            answered, _ = self._awaited.popleft()
-            self._router.give(answered, keep(frame), may_be_done=True)
+        if frames and not self._give(frames):
+            self._lose("the broker sent what no request asked for")
+            return
         if framer.failed is not None:
             self._lose(str(framer.failed))
             return
@@ -194,6 +193,20 @@ class BrokerLink:
             self.update_reading()
         if frames and not self._awaited and self._unsent:
             self._go_on()
+
+    def _give(self, frames: list[Buffer]) -> bool:
+        """Give answers to what awaits them; False: one was not asked for."""
+        router = self._router
+        with_others = len(frames) > 1 and router.begin_batch()
+        try:
+            for frame in frames:
+                if not self._awaited:
+                    return False
+                router.give(self._awaited.popleft()[0], keep(frame), may_be_done=True)
+        finally:
+            if with_others:
+                router.end_batch()
+        return True
 
     def update_reading(self) -> None:
         """Read the broker's answers only while there is room for them, and the client takes them."""

@@ -29,9 +29,9 @@ class RouteTransport(asyncio.Transport):
         self.writelines([data])
 
     def writelines(self, list_of_data: Any) -> None:
-        """Give whole frames."""
+        """Give whole frames; the list stays the caller's."""
         if not self._is_closing:
-            self._receive(list(list_of_data))
+            self._receive(list_of_data)
 
     def get_write_buffer_size(self) -> int:
         """Return 0: what brokers do not take waits in their own connections."""

@@ -25,7 +25,9 @@ from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.gateway.routing.route_turns import AT_ONCE, turns_of
+from bifrost.gateway.routing.split_requests import straight_answer, straight_timeout_s
 from bifrost.routes.frame_cutter import cut_frames
+from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -85,7 +87,7 @@ class Router:
         """Of nothing: each link has its own."""
         self.is_read = True
         """Whether the client takes answers."""
-        self._turns: deque[Turn] = deque()
+        self._turns: deque[Turn | StraightRequest] = deque()
         self._held: deque[Request] = deque()
         """Requests that wait for a look-up."""
         self._fresh: deque[list[Buffer]] = deque()
@@ -94,6 +96,7 @@ class Router:
         self._links: dict[tuple[int, bool], BrokerLink] = {}
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
+        self._is_in_batch = False
         self._is_receiving = self._is_delivering = self._is_updating = self._is_closed = False
         self._home = -1
         self._dispatch = Dispatch(self)
@@ -145,6 +148,12 @@ class Router:
             self.loop.call_soon(self._deliver_later)
 
     def _route(self, frame: list[Buffer]) -> None:
+        if not self._held and (straight := self.cluster.routes.straight(frame)) is not None:
+            if straight.is_answered and not self._is_closed:
+                self._turns.append(straight)
+            answered = straight if straight.is_answered else None
+            self.link(straight.node).send(straight.segments, answered, straight_timeout_s(straight))
+            return
         request = read_request(frame)
         if self._held or not self._dispatch.begin(request, is_last=False):
             self._held.append(request)
@@ -220,11 +229,24 @@ class Router:
             self._turns.append(turn)
         return turn
 
-    def answer(self, turn: Turn, frame: Buffer) -> None:
+    def answer(self, turn: Turn | StraightRequest, frame: Buffer) -> None:
         """Give an answer, a frame without its length; it leaves when those before it have."""
         turn.answer = frame
-        if not self._is_receiving:
+        if not self._is_receiving and not self._is_in_batch:
             self._deliver()
+
+    def begin_batch(self) -> bool:
+        """Let answers wait until `end_batch`, so that the client gets them in one write; False: they do already."""
+        if self._is_in_batch:
+            return False
+        self._is_in_batch = True
+        return True
+
+    def end_batch(self) -> None:
+        """Give the answers that have waited."""
+        self._is_in_batch = False
+        if not self._is_receiving:
+            self._deliver_later()
 
     def _deliver_later(self) -> None:
         try:
@@ -274,7 +296,12 @@ class Router:
         if self._is_closed:
             return
         try:
-            answered(frame, may_be_done)
+            if not isinstance(answered, StraightRequest):
+                answered(frame, may_be_done)
+            elif frame is None or not answered.take(frame):
+                self.answer(answered, straight_answer(self, answered, frame, may_be_done=may_be_done))
+            elif not self._is_receiving and not self._is_in_batch:
+                self._deliver()
         except Exception as error:
             self.fail(error)
 

@@ -7,7 +7,9 @@ others have what their brokers said.
 from functools import cache
 from typing import TYPE_CHECKING
 
+from bifrost.gateway.routing.request import ANSWER_TIMEOUT_S, read_request
 from bifrost.routes.split import Split
+from bifrost.routes.straight import StraightRequest
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.program import Peek, peek
@@ -26,6 +28,9 @@ tells so."""
 MAX_PRODUCE_TIMEOUT_S = 600.0
 """Bounds the timeout that a request can ask for."""
 
+NO_TIMEOUT = -1
+"""What a straight request has that asks for no timeout: it is no Produce."""
+
 
 def split_of(router: "Router", request: "Request", *, is_last: bool) -> Split | None:
     """Take a request apart; None: a leader is unknown, and may be looked up.
@@ -42,13 +47,13 @@ def split_of(router: "Router", request: "Request", *, is_last: bool) -> Split | 
 class SplitRequest:
     """One such request under way."""
 
-    __slots__ = ("_left", "_request", "_router", "_split", "_start", "_turn")
+    __slots__ = ("_left", "_request", "_router", "_split", "_turn")
 
     def __init__(self, router: "Router", request: "Request", split: Split) -> None:
         """Take a request that was taken apart."""
         self._router, self._request, self._split = router, request, split
         self._turn: Turn | None = None
-        self._left, self._start = 0, len(request.response_head)
+        self._left = 0
 
     def send(self) -> None:
         """Send its parts."""
@@ -57,7 +62,7 @@ class SplitRequest:
         if request.api_key == ApiKey.PRODUCE:
             acks, timeout_ms = peek(_produce_fields(request.api_version), self._split.before, 0)
             is_answered = acks != 0
-            timeout_s = min(max(timeout_ms / 1000, 0.0), MAX_PRODUCE_TIMEOUT_S) + LATE_S
+            timeout_s = _produce_timeout_s(timeout_ms)
         if is_answered:
             self._turn, self._left = router.turn(), len(nodes)
         for node_id in nodes:
@@ -74,20 +79,55 @@ class SplitRequest:
 
     def _note(self, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
         split, router = self._split, self._router
-        if frame is not None:
-            split.take(node_id, frame, self._start)
-        elif may_be_done and self._request.api_key == ApiKey.PRODUCE:
-            # The records may be stored: only a client with idempotence may be sure that they are there once.
-            split.fail(node_id, ErrorCode.REQUEST_TIMED_OUT)
-        else:
-            split.fail(node_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        _take(self._request, split, node_id, frame, may_be_done=may_be_done)
         self._left -= 1
-        if self._left:
-            return
-        if split.has_error:
-            router.cluster.routes.forget_leaders(split.stale(), by_id=self._request.shapes.is_by_id)
-        assert self._turn is not None
-        router.answer(self._turn, split.merged(self._request.response_head))
+        if not self._left:
+            assert self._turn is not None
+            router.answer(self._turn, _merged(router, self._request, split))
+
+
+def straight_timeout_s(straight: StraightRequest) -> float:
+    """Return how long the answer to a request may take that one broker gets."""
+    timeout_ms = straight.timeout_ms
+    return ANSWER_TIMEOUT_S if timeout_ms == NO_TIMEOUT else _produce_timeout_s(timeout_ms)
+
+
+def straight_answer(
+    router: "Router", straight: StraightRequest, frame: Buffer | None, *, may_be_done: bool
+) -> Buffer:
+    """Return the answer to such a request when the broker's cannot be passed on as it is, or there is none.
+
+    Raises:
+        WireError: the broker's answer cannot be read.
+    """
+    request = read_request(straight.segments)
+    shapes = request.shapes
+    split = Split(shapes.request, shapes.template, request.segments, request.body)
+    split.place(straight.node, straight.is_sure)
+    _take(request, split, straight.node, frame, may_be_done=may_be_done)
+    return _merged(router, request, split)
+
+
+def _take(request: "Request", split: Split, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
+    """Take the answer of a broker; None: it is lost."""
+    if frame is not None:
+        split.take(node_id, frame, len(request.response_head))
+    elif may_be_done and request.api_key == ApiKey.PRODUCE:
+        # The records may be stored: only a client with idempotence may be sure that they are there once.
+        split.fail(node_id, ErrorCode.REQUEST_TIMED_OUT)
+    else:
+        split.fail(node_id, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def _merged(router: "Router", request: "Request", split: Split) -> Buffer:
+    """Return the client's answer, and forget the leaders that brokers deny to be."""
+    if split.has_error:
+        router.cluster.routes.forget_leaders(split.stale(), by_id=request.shapes.is_by_id)
+    return split.merged(request.response_head)
+
+
+def _produce_timeout_s(timeout_ms: int) -> float:
+    return min(max(timeout_ms / 1000, 0.0), MAX_PRODUCE_TIMEOUT_S) + LATE_S
 
 
 @cache
