@@ -28,7 +28,8 @@ Written by `tools/configuration_page.py` from `src/bifrost/config/model.py`; a t
     bifrost run --config proxy.yaml
 
 The gateway reads one YAML file when it starts, or Kubernetes-style documents, which
-[virtual-clusters.md](virtual-clusters.md) explains. `bifrost check` does the same and starts nothing. Everything that
+[virtual-clusters.md](virtual-clusters.md) explains, or the file of a partition remapper
+([partition-remapper.md](partition-remapper.md)). `bifrost check` does the same and starts nothing. Everything that
 is wrong is reported at once, each as `file:line: what and how to mend it`, and the exit status is 2:
 
     proxy.yaml:14: tenants[0].alowed_topics: unknown key; did you mean allowed_topics?
@@ -224,6 +225,8 @@ def _fields(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[tuple[
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
         name = statement.target.id
+        if name.startswith("_"):
+            continue  # not a key of the file
         match after:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 found.append((name, ast.unparse(statement.annotation), text))

@@ -2,7 +2,8 @@
 
 It reads what `bifrost run` would read, also the password files, but opens no socket: it does not check whether a port
 is free or a host name resolves. It compiles the rules of SchemaValidator, as a gateway does when it first needs one. It
-warns of files of secrets that others can read. With `--connect` it asks the physical clusters as well. Exit status: 0
+warns of files of secrets that others can read, and of what a partition remapper's file says and the gateway does
+differently. With `--connect` it asks the physical clusters as well. Exit status: 0
 the configuration is valid, 1 a physical cluster says that it would not do, 2 the configuration is not valid, or the
 command line is wrong.
 """
@@ -33,6 +34,8 @@ def check(
         typer.echo(
             f"warning: {path}: every user of this machine can read or change this secret: {REMEDY}", err=True
         )
+    for notice in loaded.process.notices if loaded.process else ():
+        typer.echo(f"warning: {notice}", err=True)
     mistakes = list(_mistaken_rules(loaded))
     for mistake in mistakes:
         typer.echo(f"{source.name}: {mistake}", err=True)

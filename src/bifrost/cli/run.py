@@ -7,10 +7,13 @@ Exit status: 0 it was told to stop, 1 it could not start, 2 the configuration or
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bifrost.config.model import Config
 
 
 class LogFormat(StrEnum):
@@ -101,6 +104,7 @@ def serve(asked: RunArguments) -> int:
     except ConfigError as error:
         _say(asked, [str(problem) for problem in error.problems])
         return 2
+    asked = _as_configured(asked, loaded)
     _warn_of_exposed(source.exposed(loaded))
 
     from bifrost.gateway.errors import StartError
@@ -111,6 +115,23 @@ def serve(asked: RunArguments) -> int:
     except StartError as error:
         _say(asked, [str(error)], "error: ")
         return 1
+
+
+def _as_configured(asked: RunArguments, loaded: "Config") -> RunArguments:
+    """Log as the files say where the options are the default ones, and log what differs from what the files say."""
+    settings = loaded.process
+    if settings is None:
+        return asked
+    from bifrost.cli.logs import configure_logs
+
+    as_json = settings.log_as_json or asked.log_format == LogFormat.JSON
+    level = LogLevel(settings.log_level) if asked.log_level == LogLevel.INFO else asked.log_level
+    asked = replace(asked, log_format=LogFormat.JSON if as_json else LogFormat.PLAIN, log_level=level)
+    configure_logs(as_json, level)
+    log = _log()
+    for notice in settings.notices:
+        log.warning("setting_differs", detail=notice)
+    return asked
 
 
 def _warn_of_exposed(files: Sequence[str]) -> None:

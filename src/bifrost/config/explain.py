@@ -27,6 +27,7 @@ _EXPECTED = {
     "string_type": "a text: put it in quotes",
     "tuple_type": "a list",
     "model_type": "a mapping of keys to values",
+    "dict_type": "a mapping of keys to values",
     "string_pattern_mismatch": "a text without spaces, quotes, backslashes and characters beyond ASCII",
 }
 
@@ -99,7 +100,8 @@ def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
     if key in READ_FROM_FILES:
         return f"{where}: {STRAY_HINT}"
     section = section_at(model, parent)
-    known = set(section.model_fields) - READ_FROM_FILES if section else set()
+    fields = section.model_fields if section else {}
+    known = {field.alias or name for name, field in fields.items()} - READ_FROM_FILES
     return unknown_key_text((*parent, key), {name: name for name in known})
 
 

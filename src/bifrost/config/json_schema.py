@@ -22,6 +22,7 @@ from bifrost.config.kubernetes.virtual_cluster_schema import document_definition
 from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
 from bifrost.config.records.filter_configs import read_acks
+from bifrost.config.remapper.sections import PartitionRemapper
 from bifrost.config.schema_rules import FORMS, SECTIONS
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
@@ -30,17 +31,26 @@ from bifrost.config.values import read_address
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+REMAPPER = PartitionRemapper.__name__
+_IS_REMAPPER = {
+    "anyOf": [{"required": [key]} for key in ("listen", "kafka", "mapping")],
+    "not": {"anyOf": [{"required": [key]} for key in Config.model_fields]},
+}
+
+
 def schema_text() -> str:
     """Return the schema as the text of a file."""
     return json.dumps(configuration_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def configuration_schema() -> JsonSchemaValue:
-    """Return the schema of a configuration: of each document in it, in either dialect."""
+    """Return the schema of a configuration: of each document in it, in any dialect."""
     config = Config.model_json_schema(schema_generator=_Generator)
     definitions = {**config.pop("$defs"), "Config": config}
     documents = document_definitions(definitions)
-    refer = {name: {"$ref": f"#/$defs/{name}"} for name in ("Config", VIRTUAL_CLUSTER, GATEWAY)}
+    remapper = PartitionRemapper.model_json_schema(schema_generator=_Generator)
+    documents |= {**remapper.pop("$defs"), PartitionRemapper.__name__: remapper}
+    refer = {name: {"$ref": f"#/$defs/{name}"} for name in ("Config", REMAPPER, VIRTUAL_CLUSTER, GATEWAY)}
     return {
         "$schema": DIALECT,
         "title": "Configuration of a Bifrost gateway",
@@ -51,7 +61,7 @@ def configuration_schema() -> JsonSchemaValue:
             "then": refer[GATEWAY],
             "else": refer[VIRTUAL_CLUSTER],
         },
-        "else": refer["Config"],
+        "else": {"if": _IS_REMAPPER, "then": refer[REMAPPER], "else": refer["Config"]},
         "$defs": definitions | documents,
     }
 
@@ -128,7 +138,10 @@ class _Generator(GenerateJsonSchema):
         described = super().model_schema(schema)
         described.pop("title", None)
         described["description"] = _flat(inspect.cleandoc(section.__doc__ or ""))
-        texts = field_documentation(section)
+        aliases = {name: field.alias or name for name, field in section.model_fields.items()}
+        texts = {
+            aliases[name]: text for name, text in field_documentation(section).items() if name in aliases
+        }
         for name, field in described.get("properties", {}).items():
             field["description"] = texts[name]
             # Examples in the model are pieces of YAML, for messages; a section's default follows from its fields.

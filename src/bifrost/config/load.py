@@ -67,7 +67,7 @@ def load(path: str | Path, salt_key: bytes) -> Config:
     config, problems = _check(source, partial(_derive, salt_key))
     if config is None or problems:
         raise ConfigError([Problem(*place, text) for place, text in problems])
-    return config
+    return config if source.process is None else config.with_process(source.process)
 
 
 def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Place, str]]]:

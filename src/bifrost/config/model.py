@@ -10,7 +10,7 @@ reads the password files.
 from collections import Counter
 from collections.abc import Iterator
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from bifrost.config.checks.clashes import find_clashes
 from bifrost.config.checks.port_clashes import MAX_LISTENER_SETS
@@ -24,6 +24,7 @@ from bifrost.config.fields.oauth import OAuth
 from bifrost.config.fields.state import State
 from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.fields.upstream import Upstream
+from bifrost.config.files.process_settings import ProcessSettings
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.policies.policy import Policy
 from bifrost.config.quotas.quota_exchange import QuotaExchange
@@ -117,6 +118,9 @@ class Config(Section):
     tenants: tuple[Tenant, ...] = Field(min_length=1, examples=["[...]"])
     """The tenants, at least one. Required."""
 
+    _process: ProcessSettings | None = PrivateAttr(default=None)
+    """What the files say to the process that reads them; see `process`."""
+
     @model_validator(mode="after")
     def _check_clashes(self) -> "Config":
         if not self.clusters:
@@ -125,6 +129,17 @@ class Config(Section):
         if clashes:
             raise ValueError("; ".join(clash.text for clash in clashes))
         return self
+
+    @property
+    def process(self) -> ProcessSettings | None:
+        """What the files say to the process that reads them; None: they are not of a partition remapper."""
+        return self._process
+
+    def with_process(self, settings: ProcessSettings) -> "Config":
+        """Return this configuration with what its files say to the process."""
+        changed = self.model_copy()
+        changed._process = settings
+        return changed
 
     @property
     def clusters(self) -> tuple[Upstream, ...]:

@@ -1,6 +1,7 @@
-"""The files of a configuration: one of the flat dialect, or Kubernetes-style documents in one file or in a folder.
+"""The files of a configuration: one of a flat dialect, or Kubernetes-style documents in one file or in a folder.
 
-A document with `apiVersion` or `kind` is of the second dialect, any other of the first; the two are not mixed.
+A document with `apiVersion` or `kind` is of the second dialect; one with `listen`, `kafka` or `mapping`, and no section
+of the first dialect, of the third; any other of the first. They are not mixed.
 """
 
 from pathlib import Path
@@ -10,6 +11,7 @@ from bifrost.config.files.document import Document, DocumentError, read_document
 from bifrost.config.files.reading import UnreadableError, read_file
 from bifrost.config.files.source import Place, Source
 from bifrost.config.kubernetes.resource import Resource
+from bifrost.config.model import Config
 
 MAX_FILE_BYTES = 1 << 20
 """Largest configuration file, in bytes: some 6,500 tenants, read in about two seconds."""
@@ -21,6 +23,9 @@ MAX_FOLDER_BYTES = 8 << 20
 """Largest sum of the files in a folder, in bytes."""
 
 SUFFIXES = (".yaml", ".yml")
+
+_REMAPPER_KEYS = ("listen", "kafka", "mapping")
+"""Sections that only a partition remapper's file has."""
 
 
 def read_source(path: Path) -> Source:
@@ -97,11 +102,26 @@ def _choose_dialect(documents: list[Resource]) -> Source:
         )
     else:
         first, *others = others
-        source = Source(first.file, first.document)
+        source = _flat_source(first)
         text = f"a second document, the first is in {first.file}: keep one, and remove the line --- if it is there"
     for one in others:
         source.problems.append((None, Place(one.file, one.document.line_of(())), text))
     return source
+
+
+def _flat_source(only: Resource) -> Source:
+    if not _is_remapper(only.document):
+        return Source(only.file, only.document)
+    from bifrost.config.remapper.remapper_file import RemapperFile  # for this dialect only
+
+    return RemapperFile(only.file, only.document)
+
+
+def _is_remapper(document: Document) -> bool:
+    if not isinstance(document.data, dict):
+        return False
+    keys = document.data.keys()
+    return not keys.isdisjoint(_REMAPPER_KEYS) and keys.isdisjoint(Config.model_fields)
 
 
 def _is_resource(document: Document) -> bool:

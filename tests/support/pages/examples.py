@@ -13,6 +13,7 @@ from support.journal.loading import load
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 CONTENTS = {
+    "ca_cert_path": "-----BEGIN CERTIFICATE-----",
     "ca_file": "-----BEGIN CERTIFICATE-----",
     "certificate_file": "-----BEGIN CERTIFICATE-----",
     "key_file": "-----BEGIN PRIVATE KEY-----",
@@ -43,5 +44,6 @@ def load_example(name: str, folder: Path) -> Config:
     authority.server("gateway.example.com").write(folder / "tls", "gateway", password=password)
     authority.write(folder / "tls/client-ca.pem")
     (folder / "tls/client-ca.crl").write_bytes(authority.revocations())
-    (folder / name).write_text(text)
-    return load(folder / name)
+    file = folder / Path(name).name
+    file.write_text(text)
+    return load(file)

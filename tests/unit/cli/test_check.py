@@ -166,3 +166,16 @@ def test_a_rule_that_is_cel_is_none(config_file: Path) -> None:
     )
 
     assert check("--config", config_file)[0] == 0
+
+
+def test_what_differs_from_the_file_of_a_remapper_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "remap.yaml"
+    path.write_text(
+        'listen: { address: "127.0.0.1:9092" }\nkafka: { bootstrap_servers: ["a:9092"] }\n'
+        "mapping: { virtual_partitions: 100, physical_partitions: 10 }\n"
+    )
+
+    status, output, errors = check("-c", path)
+
+    assert (status, output) == (0, f"{path}: ok: 1 listener set, 1 upstream, 1 tenant, 0 credentials\n")
+    assert errors.startswith(f"warning: {path}:3: mapping: topics and groups have the prefix __vt_remapper_ ")

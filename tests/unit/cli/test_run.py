@@ -212,3 +212,34 @@ def test_it_means_what_the_command_line_s_own_means(
 
     assert asked == RunArguments(config_file, LogFormat.JSON)
     assert gateway.worker_command[-2:] == [asked.log_format, asked.log_level]
+
+
+@pytest.fixture
+def remapper_file(tmp_path: Path) -> Path:
+    path = tmp_path / "remap.yaml"
+    path.write_text(
+        'listen: { address: "127.0.0.1:9092" }\nkafka: { bootstrap_servers: ["a:9092"], request_timeout_ms: 100 }\n'
+        "mapping: { virtual_partitions: 100, physical_partitions: 10 }\nlogging: { level: warn, json: true }\n"
+    )
+    return path
+
+
+def test_the_file_of_a_remapper_says_how_to_log_and_what_differs(
+    gateway: FakeGateway, remapper_file: Path
+) -> None:
+    status, _, errors = run("--config", remapper_file)
+
+    events = [json.loads(line) for line in errors.splitlines()]
+    assert (status, {one["event"] for one in events}) == (0, {"setting_differs"})
+    assert [one["detail"].removeprefix(f"{remapper_file}:").split(": ")[:2] for one in events] == [
+        ["2", "kafka.request_timeout_ms"],
+        ["3", "mapping"],
+    ]
+    assert gateway.worker_command[-2:] == ["json", "warning"]
+
+
+def test_an_option_says_more_than_the_file_of_a_remapper(gateway: FakeGateway, remapper_file: Path) -> None:
+    errors = run("--config", remapper_file, "--log-level", "debug")[2]
+
+    assert "ready" in errors
+    assert gateway.worker_command[-2:] == ["json", "debug"]

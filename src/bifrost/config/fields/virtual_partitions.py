@@ -21,19 +21,18 @@ class VirtualPartitions(Section):
     """Names of topics, of which one has to match; `*` in them stands for any characters, also none. A topic of a
     namespace is called `eu:orders` here, as clients of the whole tenant see it. Required."""
 
-    virtual: Count = Field(ge=2, le=10_000, examples=[12])
+    virtual: Count = Field(ge=1, le=10_000, examples=[12])
     """How many partitions clients see. It may be raised later, and no record moves. Required."""
 
     physical: Count = Field(ge=1, le=1_000, examples=[4])
-    """How many partitions the brokers have, less than `virtual`. Virtual partition `v` is part of physical partition
-    `v % physical`; at most 128 share one. It must not be changed as long as the topic has records. Required."""
+    """How many partitions the brokers have, at most `virtual`; with the same number the topics have no virtual
+    partitions, and no later rule is for them. Virtual partition `v` is part of physical partition `v % physical`; at
+    most 128 share one. It must not be changed as long as the topic has records. Required."""
 
     @model_validator(mode="after")
     def _check_numbers(self) -> "VirtualPartitions":
-        if self.virtual <= self.physical:
-            raise ValueError(
-                f"virtual {self.virtual} is not more than physical {self.physical}: leave the rule out"
-            )
+        if self.virtual < self.physical:
+            raise ValueError(f"virtual {self.virtual} is less than physical {self.physical}: raise it")
         sharing = -(-self.virtual // self.physical)
         if sharing > MAX_SHARING:
             raise ValueError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bifrost.config.files.document import Document
+from bifrost.config.files.process_settings import ProcessSettings
 from bifrost.config.loc import Loc
 
 
@@ -41,6 +42,8 @@ class Source:
         """Mistakes already known, each with the place it makes unusable, so that its consequences are not reported."""
         self.unreported: set[Loc] = set()
         """Places that the operator did not write; a mistake there is reported at the value that it comes from."""
+        self.process: ProcessSettings | None = None
+        """What the files say to the process that reads them; None: nothing."""
 
     @property
     def folder(self) -> Path:

@@ -30,6 +30,7 @@ class Translation(Source):
         self.file = first.file
         self.problems = []
         self.unreported = set()
+        self.process = None
         self.origins: dict[Loc, tuple[Resource, Loc]] = {(): (first, ())}
         """The document, and the place in it, for each place of the flat dialect."""
         self._words = words

@@ -36,7 +36,7 @@ class PartitionRules:
         """Return the partitions of a topic; None: it has no virtual ones."""
         for regex, partitions in self._compiled:
             if regex.fullmatch(full_name):
-                return partitions
+                return None if partitions.virtual == partitions.physical else partitions
         return None
 
 

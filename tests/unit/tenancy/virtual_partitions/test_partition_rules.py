@@ -6,7 +6,8 @@ from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule, Pa
 RULES = PartitionRules(
     [
         PartitionRule(("orders", "eu:*"), PartitionMap(12, 4)),
-        PartitionRule(("or*s", "a.b"), PartitionMap(9, 1)),
+        PartitionRule(("plain-*",), PartitionMap(4, 4)),
+        PartitionRule(("or*s", "a.b", "plain-a"), PartitionMap(9, 1)),
     ]
 )
 
@@ -23,6 +24,7 @@ RULES = PartitionRules(
         ("aXb", None),
         ("orders-2", None),
         ("my-orders", None),
+        ("plain-a", None),
         ("", None),
     ],
 )
