@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from bifrost.config.json_schema import schema_text
+from bifrost.config.remapper.sections import PartitionRemapper
 from bifrost.config.secrets import READ_FROM_FILES
 from support.pages.doc_pages import ROOT, fenced, page, pages, spans
 from support.pages.source_facts import texts
@@ -66,16 +67,17 @@ def _properties(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def paths() -> set[str]:
-    """Return every key of the flat dialect with the sections that it is in, as `proxy.limits.max_connections`."""
-    return {f"{path}.{name}".removeprefix(".") for path, model in sections() for name in model.model_fields}
+    """Return every key of the flat dialects with the sections that it is in, as `proxy.limits.max_connections`."""
+    every = (*sections(), *sections(PartitionRemapper))
+    return {f"{path}.{name}".removeprefix(".") for path, model in every for name in model.model_fields}
 
 
 def keys_of(value: Any) -> Iterator[str]:
-    """Yield every key of a YAML document; those of labels are the operator's own."""
+    """Yield every key of a YAML document; those of labels and topics are the operator's own."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
-            if key not in ("labels", "annotations"):
+            if key not in ("labels", "annotations", "topics"):
                 yield from keys_of(inner)
     elif isinstance(value, list):
         for inner in value:
