@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import HOST, GatewayProcess
+from support.physical_names import physical_name
 from support.virtual_topics import WAIT_S
 
 SAMPLE = """\
@@ -78,7 +79,8 @@ def test_a_group_reads_each_record_of_a_hundred_virtual_partitions_once(
     write(client, topic)
 
     direct = AdminClient({"bootstrap.servers": kafka_cluster.bootstrap})
-    physical = direct.list_topics(f"__vt_remapper_{topic}", WAIT_S).topics[f"__vt_remapper_{topic}"]
+    name = physical_name("remapper", topic)
+    physical = direct.list_topics(name, WAIT_S).topics[name]
     shown = admin.list_topics(topic, WAIT_S)
     assert (len(physical.partitions), len(shown.topics[topic].partitions)) == (PHYSICAL, VIRTUAL)
     assert [(one.host, one.port) for one in shown.brokers.values()] == [

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from bifrost.cli.commands import app
 from support.gateways.virtual_cluster_texts import FILTERS, PROD
+from support.physical_names import prefix_of
 
 from .conftest import FakeGateway
 
@@ -178,4 +179,5 @@ def test_what_differs_from_the_file_of_a_remapper_is_a_warning(tmp_path: Path) -
     status, output, errors = check("-c", path)
 
     assert (status, output) == (0, f"{path}: ok: 1 listener set, 1 upstream, 1 tenant, 0 credentials\n")
-    assert errors.startswith(f"warning: {path}:3: mapping: topics and groups have the prefix __vt_remapper_ ")
+    prefix = prefix_of("remapper")
+    assert errors.startswith(f"warning: {path}:3: mapping: topics and groups have the prefix {prefix} ")

@@ -25,6 +25,7 @@ from bifrost.config.files.document import Document
 from bifrost.config.files.process_settings import ProcessSettings
 from bifrost.config.files.source import Place, Source
 from bifrost.config.loc import Loc
+from bifrost.config.name_template import NameTemplate
 from bifrost.config.remapper.sections import KafkaTls, ListenTls, PartitionRemapper, TopicMapping
 from bifrost.config.remapper.topic_expressions import EXPECTED, is_name, pattern_of
 from bifrost.config.security_protocol import SecurityProtocol
@@ -243,7 +244,10 @@ class RemapperFile(Source):
         for at in ranges:
             text = "has no effect: offsets are those of the physical partition"
             self._notice((*at, "offset_range"), text)
-        text = f"topics and groups have the prefix __vt_{TENANT}_ at the brokers; those without it do not exist here"
+        prefix = NameTemplate().prefix(TENANT)
+        text = (
+            f"topics and groups have the prefix {prefix} at the brokers; those without it do not exist here"
+        )
         self._notice(("mapping",), text)
 
 

@@ -13,6 +13,7 @@ from bifrost.config.security_protocol import SecurityProtocol
 from support.identity.certificates import Authority
 from support.journal.loading import load
 from support.pages.examples import EXAMPLES, load_example
+from support.physical_names import prefix_of
 
 SAMPLE = """\
 listen:
@@ -82,7 +83,7 @@ def test_the_sample_is_loaded_as_it_stands(file: Path) -> None:
         "PLAINTEXT",
     )
     assert [str(one) for one in upstream.bootstrap] == ["your-kafka:9092"]
-    assert (tenant.name, tenant.name_prefixes.topic) == ("remapper", "__vt_remapper_")
+    assert (tenant.name, tenant.name_prefixes.topic) == ("remapper", prefix_of("remapper"))
     assert rules(config) == [(("*",), 100, 10)]
     limits, admin = config.proxy.limits, config.proxy.admin
     assert (limits.max_connections, limits.upstream_connect_timeout_ms, limits.metadata_refresh_ms) == (
