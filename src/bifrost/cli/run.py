@@ -87,7 +87,7 @@ def worker_command(log_format: LogFormat, log_level: LogLevel) -> list[str]:
 
 def serve(asked: RunArguments) -> int:
     """Run a gateway until it is told to stop; return the process's exit status."""
-    from bifrost.cli.lean_imports import no_entry_points
+    from bifrost.cli.lean_imports import lean_pydantic
     from bifrost.cli.logs import configure_logs
 
     # Before other imports: structlog must be imported without Rich (lean_imports.py).
@@ -95,7 +95,7 @@ def serve(asked: RunArguments) -> int:
 
     from bifrost.config.errors import ConfigError
 
-    with no_entry_points():
+    with lean_pydantic():
         from bifrost.config.config_source import SALT_KEY_BYTES, ConfigFiles
 
     source = ConfigFiles(asked.config, os.urandom(SALT_KEY_BYTES))

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from bifrost.cli.lean_imports import import_structlog, no_entry_points
+from bifrost.cli.lean_imports import import_structlog, lean_pydantic
 
 
 def imported_after(code: str, *names: str) -> list[str]:
@@ -37,17 +37,27 @@ def test_rich_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.modules["rich"] is rich
 
 
-def test_a_model_is_made_without_the_packages_for_e_mail() -> None:
-    lean = "from bifrost.cli.lean_imports import no_entry_points\nwith no_entry_points():\n    "
+def test_a_model_is_made_without_the_packages_for_e_mail_and_time_zones() -> None:
+    lean = "from bifrost.cli.lean_imports import lean_pydantic\nwith lean_pydantic():\n    "
     code = "import bifrost.config.model"
 
-    assert imported_after(lean + code, "email", "importlib.metadata") == []
-    assert imported_after(code, "email", "importlib.metadata") == ["email", "importlib.metadata"]
+    unneeded = ["email", "importlib.metadata", "sysconfig", "zoneinfo"]
+    assert imported_after(lean + code, *unneeded) == []
+    assert imported_after(code, *unneeded) == unneeded
+
+
+def test_afterwards_time_zones_are_there_as_ever() -> None:
+    code = (
+        "from bifrost.cli.lean_imports import lean_pydantic\nwith lean_pydantic():\n    import bifrost.config.model\n"
+        "import zoneinfo\nassert 'UTC' in zoneinfo.available_timezones() and zoneinfo.ZoneInfo('UTC')"
+    )
+
+    assert imported_after(code, "zoneinfo") == ["zoneinfo"]
 
 
 def test_afterwards_entry_points_are_found_as_ever() -> None:
     code = (
-        "from bifrost.cli.lean_imports import no_entry_points\nwith no_entry_points():\n"
+        "from bifrost.cli.lean_imports import lean_pydantic\nwith lean_pydantic():\n"
         "    from importlib.metadata import entry_points\n    assert entry_points(group='pydantic') == ()\n"
         "from importlib.metadata import entry_points\nassert entry_points(group='console_scripts')"
     )
@@ -58,7 +68,7 @@ def test_afterwards_entry_points_are_found_as_ever() -> None:
 def test_a_module_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.metadata
 
-    with no_entry_points():
+    with lean_pydantic():
         assert sys.modules["importlib.metadata"] is importlib.metadata
     assert sys.modules["importlib.metadata"] is importlib.metadata
 
