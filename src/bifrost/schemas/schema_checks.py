@@ -24,6 +24,10 @@ _BOUND = re.compile(r"\.(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
 """Where a loop names the variable that it goes through a list or map with."""
 
 
+_WITH_PARTS = (str, bytes, dict, list)
+"""What may count for more than one value. Readers make no other objects with parts."""
+
+
 class Check(NamedTuple):
     """A rule."""
 
@@ -66,7 +70,7 @@ class SchemaChecks:
 
     def _bound(self, values: Mapping[str, object], most_ns: int) -> None:
         """Raise TakesLong where the rules may take longer."""
-        count = _Counted(most_ns // CEL_VALUE).of(values)
+        count = _Counted(most_ns // CEL_VALUE).of(dict(values))
         cost_ns = sum(CEL_CHECK + CEL_VALUE * count ** (1 + one.loops) for one in self._checks)
         if cost_ns > most_ns:
             raise TakesLong
@@ -79,17 +83,27 @@ class _Counted:
         self._left = most
 
     def of(self, value: object) -> int:
-        found = 1
+        """Return how many there are in a value, with itself.
+
+        Raises:
+            TakesLong: they are more than the bound. A list or an object says so before it is looked through.
+        """
+        return self._below(value, self._take(1))
+
+    def _below(self, value: object, found: int) -> int:
         if isinstance(value, str | bytes):
-            found += len(value) // CEL_TEXT
-        self._left -= found
+            return found + self._take(len(value) // CEL_TEXT)
+        if isinstance(value, dict | list):
+            found += self._take(len(value))
+            below = value.values() if isinstance(value, dict) else value
+            found += sum(self._below(one, 0) for one in below if isinstance(one, _WITH_PARTS))
+        return found
+
+    def _take(self, count: int) -> int:
+        self._left -= count
         if self._left < 0:
             raise TakesLong
-        if isinstance(value, Mapping):
-            found += sum(self.of(one) for one in value.values())
-        elif isinstance(value, list):
-            found += sum(self.of(one) for one in value)
-        return found
+        return count
 
 
 def compiled(text: str) -> Any:

@@ -32,3 +32,20 @@ def test_rules_are_for_records_with_a_value() -> None:
 def test_what_takes_long_is_not_begun() -> None:
     with pytest.raises(TakesLong):
         fault_of([part(b'{"age": 1}')], None, 100)
+
+
+def test_parts_and_rules_share_the_time() -> None:
+    record = [part(b'{"age": 18, "text": "' + b"x" * 1_000 + b'"}')]
+    alone_ns = next(ns for ns in range(1_000, 100_000, 1_000) if _is_begun(record, None, ns))
+
+    assert not _is_begun(record * 2, None, 2 * alone_ns - 1_000)
+    assert _is_begun(record * 2, None, 2 * alone_ns)
+    assert not _is_begun(record, ADULT, alone_ns)
+
+
+def _is_begun(record: list[ReadPart], checks: SchemaChecks | None, most_ns: int) -> bool:
+    try:
+        fault_of(record, checks, most_ns)
+    except TakesLong:
+        return False
+    return True

@@ -78,3 +78,15 @@ def test_long_texts_take_long() -> None:
         checks.broken({"value": {"a": "y" * 100_000}}, 500_000)
     with pytest.raises(TakesLong):
         SchemaChecks([("one", "true")] * 100).broken({"value": [0] * 100}, 500_000)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x" * 40_000, b"x" * 40_000, [0] * 3_000, {str(at): 0 for at in range(3_000)}, {"a": [["x" * 40_000]]}],
+)
+def test_all_parts_of_a_value_count(value: object) -> None:
+    checks = SchemaChecks([("any", "true")])
+
+    assert checks.broken({"value": value}) is None
+    with pytest.raises(TakesLong):
+        checks.broken({"value": value}, 1_000_000)
