@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_decoding import decode
 from bifrost.state.state_change import Author, Change, StateConflict, decide, purge
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_record import StateRecord, UnreadableState, decode, encode
+from bifrost.state.state_record import StateRecord, UnreadableState, encode
 from bifrost.state.state_table import StateTable
 from support.state_log import in_log, table
 

@@ -5,13 +5,15 @@
                         ^       ^                        ^    ^ author                                      ^ body
 
 It knows this one layout, and leaves JSON to its caller: what stands in another way is read by `decode`
-(state_record.py), which also reads the author and the body. A start with a large state reads every record, so this is a
+(record_decoding.py), which also reads the author and the body. A start with a large state reads every record, so this is a
 tenth of what a whole decoder takes. For the same reason the records of a transaction are decoded, and put into the
 table, in one call each.
 """
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcmp
+
+from bifrost.state.tuple_fields cimport fields_of
 
 cdef enum:
     MOST_DIGITS = 18                                     # all such numbers fit into 64 bits
@@ -107,16 +109,16 @@ def split_fields(bytes value not None):
         (start + t.at)[:t.end - 1 - t.at],
     )
 
-cdef object decoded(object one, dict kinds, type record_type, type key_type, object read_author, object read_body,
+cdef object decoded(tuple one, dict kinds, type record_type, type key_type, object read_author, object read_body,
                     Py_ssize_t most_name, Py_ssize_t most_bytes):
     """Return a record of the log as one of the state; None: it has another layout, or is none."""
     cdef tuple split, author
     cdef bytes key, value
     cdef Py_ssize_t colon = 0, size
     cdef const char* start
-    if type((<tuple>one)[2]) is not bytes or type((<tuple>one)[3]) is not bytes:
+    if type(one[2]) is not bytes or type(one[3]) is not bytes:
         return None
-    key, value = <bytes>(<tuple>one)[2], <bytes>(<tuple>one)[3]
+    key, value = <bytes>one[2], <bytes>one[3]
     start, size = key, len(key)
     if size + len(value) > most_bytes or size > most_name:
         return None
@@ -130,8 +132,8 @@ cdef object decoded(object one, dict kinds, type record_type, type key_type, obj
         return None
     try:
         name = start[colon + 1:size].decode("utf-8")
-        author = <tuple>read_author(split[3])
-        body = {} if <bytes>split[4] == b"{}" else read_body(split[4])
+        author = fields_of(read_author(split[3]), 2)
+        body = {} if split[4] == b"{}" else read_body(split[4])
     except ValueError:
         return None
     if body is not None and type(body) is not dict:
@@ -151,35 +153,42 @@ def decode_records(
 ):
     cdef list found = []
     for one in records:
-        found.append(decoded(one, kinds, record_type, key_type, read_author, read_body, most_name, most_bytes))
+        found.append(decoded(
+            fields_of(one, 4), kinds, record_type, key_type, read_author, read_body, most_name, most_bytes
+        ))
     return found
 
 def put_new(list log not None, list read not None, object values not None, dict last not None, Py_ssize_t most_last,
             set changed not None, set changes not None):
-    cdef Py_ssize_t count = 0, size = 0, kind_size
-    cdef object one, record, key                         # tuples of classes of their own
-    cdef bytes name, value
+    cdef Py_ssize_t count = 0, size = 0
+    cdef object record, key                              # tuples of classes of their own, which stay what they are
+    cdef tuple one, fields
+    cdef str kind
+    cdef bytes named, name, value
     cdef dict of_kind
+    if len(read) < len(log):
+        raise ValueError(f"{len(log)} records of the log, and only {len(read)} were read")
     for count in range(len(log)):
-        if read[count] is None:
+        record = read[count]
+        if record is None:
             break
-        one, record = log[count], read[count]
-        if (<tuple>record)[6] is None:
+        one, fields = fields_of(log[count], 4), fields_of(record, 7)
+        if fields[6] is None:
             break
-        key = (<tuple>record)[0]
-        found = values.get((<tuple>key)[0])
-        if found is None:
+        key = fields[0]
+        kind = fields_of(key, 1)[0]
+        of_kind = values.get(kind)
+        if of_kind is None:
             break
-        of_kind = <dict>found
-        name = (<bytes>(<tuple>one)[2])[len(<str>(<tuple>key)[0]) + 1:]
-        value = <bytes>(<tuple>one)[3]
+        named, value = one[2], one[3]
+        name = named[len(kind) + 1:]
         if of_kind.setdefault(name, value) is not value:
             break
         if len(last) < most_last:
             last[key] = record
-        size += len(<bytes>(<tuple>one)[2]) + len(value)
+        size += len(named) + len(value)
         changed.add(key)
-        changes.add((<tuple>record)[3])
+        changes.add(fields[3])
     else:
         count = len(log)
     return count, size

@@ -12,8 +12,9 @@ import json
 from collections.abc import Iterable, Iterator
 
 from bifrost.records.record_batch import Record
+from bifrost.state.record_decoding import decode
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_record import SCHEMA, FutureSchema, StateRecord, UnreadableState, decode, encode
+from bifrost.state.state_record import SCHEMA, FutureSchema, StateRecord, UnreadableState, encode
 
 FORMAT = 1
 """Version of the export's own layout."""

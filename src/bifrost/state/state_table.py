@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_decoding import decode, decode_usual
 from bifrost.state.record_layout import put_new
 from bifrost.state.state_key import FLOOR, StateKey
-from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState, decode, decode_usual
+from bifrost.state.state_record import StateRecord, TooLarge, UnreadableState
 
 KEPT_DECODED = 1_000
 """Most records that are kept as they were decoded when they were folded: a megabyte, as a rule."""

@@ -15,9 +15,10 @@ from bifrost.gateway.producing.transactional_producer import TransactionalProduc
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.state_client import StateClient
 from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_decoding import decode
 from bifrost.state.state_change import Author, Change, StateConflict
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_record import FutureSchema, StateRecord, TooLarge, decode, encode
+from bifrost.state.state_record import FutureSchema, StateRecord, TooLarge, encode
 from bifrost.state.state_table import StateTable
 from bifrost.wire.messages import IncrementalAlterConfigsRequest
 from support.clients.endpoint import Endpoint

@@ -1,9 +1,10 @@
 import pytest
 
 from bifrost.records.batch_reader import LogRecord
+from bifrost.state.record_decoding import decode, decode_usual
 from bifrost.state.record_layout import put_new, split_fields
 from bifrost.state.state_key import StateKey
-from bifrost.state.state_record import StateRecord, decode, decode_usual, encode
+from bifrost.state.state_record import StateRecord, encode
 
 KEY = StateKey("alias", "acme/orders")
 VALUE = encode(StateRecord(KEY, 3, 1_700_000_000_000, "c0ffee", "gw-1/4711", "User:alice", {"a": 'x"}'}))

@@ -16,7 +16,7 @@ cdef inline str text(dict body, str name):
 
 def read_usual(dict body not None, type binding_type not None, object numbers not None, object intern not None,
                object digest not None):
-    cdef str resource_type, pattern_type, name, principal, host, operation, permission
+    cdef str resource_type, pattern_type, name, principal, host, operation, permission, before, behind
     cdef Py_ssize_t colon
     cdef tuple found
     resource_type, pattern_type = text(body, "resource_type"), text(body, "pattern_type")
@@ -31,10 +31,13 @@ def read_usual(dict body not None, type binding_type not None, object numbers no
     colon = principal.find(":")
     if colon < 1 or colon == len(principal) - 1:
         return None
-    found = <tuple>numbers(resource_type, pattern_type, operation, permission)
-    if found[4] is None or <int>found[0] == CLUSTER:
+    found = numbers(resource_type, pattern_type, operation, permission)
+    if len(found) != 6:
+        raise TypeError("the numbers of an ACL are four, and the text around its names two")
+    before, behind = found[4], found[5]
+    if before is None or behind is None or <int>found[0] == CLUSTER:
         return None
     principal, host = intern(principal), intern(host)
     binding = tuple.__new__(binding_type, (found[0], found[1], name, principal, host, found[2], found[3]))
-    whole = (<str>found[4]) + name + "\0" + principal + "\0" + host + (<str>found[5])
-    return binding, (<str>digest(whole.encode()).hexdigest())[:32]
+    whole = before + name + "\0" + principal + "\0" + host + behind
+    return binding, digest(whole.encode()).hexdigest()[:32]
