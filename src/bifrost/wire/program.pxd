@@ -32,6 +32,7 @@ cdef struct Tag:
 cdef class Program:
     cdef Op* ops
     cdef Tag* tags
+    cdef bint has_ways     # whether it knows what to do where a topic has a way
 
 cdef class Peek(Program):
     pass

@@ -107,6 +107,7 @@ cdef class Program:
             if not is_good:
                 raise ValueError(f"op {i} is out of range: {(kind, flags, slot, a, b)}")
             self.ops[i] = Op(kind, flags, slot, a, b)
+            self.has_ways = self.has_ways or (not is_peek and (slot == PARTITION or slot == WAY))
         if n == 0 or self.ops[n - 1].kind != END:
             raise ValueError("a program closes with END")
         for i, (tag, op) in enumerate(tags):

@@ -14,7 +14,8 @@ The records of some topics do not pass as they are. Such a topic has a `RecordWa
 its name on the other side, and each run of its records goes that way: it comes back as other bytes, or the frame has to be
 decoded. A way may also have places (`is_placed`): its partitions get other numbers, in the request and in its answer, and its
 records other bytes at their beginning, as many as before. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
-(`RecordTrip.end`). A table with a way is of use to nothing that does not know ways: it finds no bytes there.
+(`RecordTrip.end`). A program without a place for ways leaves a frame that names such a topic to be decoded: its records never
+pass as they are.
 """
 
 cimport cython
@@ -152,6 +153,8 @@ cdef int substitute(Op* op, Reader* r, Output* out, Names names, Py_ssize_t at, 
     elif op.slot == TRANSACTIONAL_ID:
         out.has_transaction = True
     if isinstance(found, RecordWay):
+        if not out.has_ways:
+            return 0
         Py_INCREF(found)
         Py_XDECREF(out.way)
         out.way = <PyObject*>found
@@ -438,7 +441,7 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes c
     """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
     cdef Py_ssize_t begin = out.size
     cdef int found
-    out.copied, out.way, out.has_ways, out.has_transaction = 0, NULL, True, False
+    out.copied, out.way, out.has_ways, out.has_transaction = 0, NULL, program.has_ways, False
     put_be(out, 0, 4)
     if client_prefix is not None:
         put_client_id(r, out, client_prefix)
@@ -463,7 +466,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
     out.segments = <PyObject*>segments
     out.owner = <PyObject*>frame if r.own else NULL
     out.copied = out.sent = 0
-    out.way, out.has_ways, out.has_transaction = NULL, has_ways, False
+    out.way, out.has_ways, out.has_transaction = NULL, has_ways and program.has_ways, False
     try:
         put_be(&out, 0, 4)
         if head is not None:
