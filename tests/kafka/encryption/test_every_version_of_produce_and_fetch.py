@@ -1,9 +1,12 @@
-"""Every version of Produce and Fetch that has batches of format v2, on encrypted topics: by name and by ID."""
+"""Every version of Produce and Fetch that has batches of format v2, on encrypted topics: by name and by ID.
+
+A broker refuses zstd in versions of Produce that do not have it. It does not see how the records of a sealed batch are
+compressed, so the gateway refuses it as the broker does on other topics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -15,13 +18,12 @@ from bifrost.wire.error_codes import ErrorCode
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import fetch_request, produce_request, records_of, topic_id_of
-from support.encryption.key_files import encryption, write_key_file
+from support.encryption.encrypting_gateway import encrypting_gateway
 from support.gateways.gateway_fixtures import FreshTopic
-from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
 from support.records.record_columns import batch_of, plenty
 
-SEALED, VALUES = "versions-sealed", "versions-values"
+SEALED, VALUES, PLAIN = "versions-sealed", "versions-values", "versions-plain"
 FIRST_PRODUCE, FIRST_FETCH = 3, 4
 """With format v2 (KIP-98)."""
 FIRST_WITH_ZSTD = 7
@@ -30,18 +32,9 @@ FIRST_WITH_ZSTD = 7
 
 @pytest.fixture(scope="module")
 def client(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
-    key_file = write_key_file(tmp_path_factory.mktemp("keks") / "keks", "payments")
-
-    def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["filters"] = [
-            encryption(key_file, SEALED, label="sealed"),
-            encryption(key_file, VALUES, label="values", mode="values"),
-        ]
-
-    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust}
     directory = tmp_path_factory.mktemp("encrypting")
     with (
-        GatewayProcess(directory, kafka.bootstrap, **options) as process,
+        encrypting_gateway(directory, kafka.bootstrap, batches=SEALED, values=VALUES) as process,
         RawClient.authenticated(process.broker_endpoint("globex")) as client,
     ):
         yield client
@@ -73,3 +66,17 @@ def test_records_come_back_with_every_version(
         assert [one for batch in batches for one in read_columns(batch, plenty()).values] == sent, version
     with RawClient(broker) as direct:
         assert b"a secret" not in records_of(direct, physical_name("globex", topic))
+
+
+@pytest.mark.parametrize("version", range(FIRST_PRODUCE, FIRST_WITH_ZSTD))
+def test_zstd_in_an_older_version_is_refused_as_by_a_broker(
+    client: RawClient, fresh_topic: FreshTopic, version: int
+) -> None:
+    data = batch_of([ColumnRecord(0, 0, b"key", b"value" * 100)], codec=4)
+    codes = []
+    for topic in (PLAIN, SEALED, VALUES):
+        fresh_topic("globex", topic)
+        answer = client.request(produce_request(topic=topic, records=data), version)
+        codes.append(answer.responses[0].partition_responses[0].error_code)
+
+    assert codes == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE] * 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,8 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import records_of
-from support.encryption.key_files import encryption, write_key_file
+from support.encryption.encrypting_gateway import encrypting_gateway
 from support.gateways.gateway_fixtures import FreshTopic, UniqueName
-from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients
 from support.java.java_transactions import COMMITTED, read_committed, send_three_transactions
 from support.physical_names import physical_name
@@ -26,16 +24,8 @@ RECORDS = 40
 
 @pytest.fixture(scope="module")
 def endpoint(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    key_file = write_key_file(tmp_path_factory.mktemp("keks") / "keks", "payments")
-
-    def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["filters"] = [
-            encryption(key_file, SEALED, label="sealed"),
-            encryption(key_file, VALUES, label="values", mode="values"),
-        ]
-
     directory = tmp_path_factory.mktemp("encrypting")
-    with GatewayProcess(directory, kafka.bootstrap, tenants=[GLOBEX], adjust=adjust) as process:
+    with encrypting_gateway(directory, kafka.bootstrap, batches=SEALED, values=VALUES) as process:
         yield process.endpoint("globex")
 
 

@@ -16,9 +16,8 @@ from support.clients.endpoint import Endpoint
 from support.clients.python_consumer import poll
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import records_of, recreate_topic
-from support.encryption.key_files import encryption, write_key_file
+from support.encryption.encrypting_gateway import encrypting_gateway
 from support.gateways.gateway_fixtures import FreshTopic, UniqueName
-from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.physical_names import physical_name
 
 SEALED, VALUES = "python-sealed", "python-values"
@@ -28,16 +27,8 @@ WAIT_S = 30.0
 
 @pytest.fixture(scope="module")
 def endpoint(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    key_file = write_key_file(tmp_path_factory.mktemp("keks") / "keks", "payments")
-
-    def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["filters"] = [
-            encryption(key_file, SEALED, label="sealed"),
-            encryption(key_file, VALUES, label="values", mode="values"),
-        ]
-
     directory = tmp_path_factory.mktemp("encrypting")
-    with GatewayProcess(directory, kafka.bootstrap, tenants=[GLOBEX], adjust=adjust) as process:
+    with encrypting_gateway(directory, kafka.bootstrap, batches=SEALED, values=VALUES) as process:
         yield process.endpoint("globex")
 
 

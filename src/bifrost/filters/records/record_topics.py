@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from bifrost.filters.records.record_work import FIRST_WITH_ZSTD
 from bifrost.filters.records.topic_way import TopicWay, has_steps
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.transforms.record_transform import (
@@ -107,9 +108,11 @@ class RecordTopics:
         if one is None:
             return plan
         carries_records = plan.api_key != ApiKey.LIST_OFFSETS
+        # A way does not know what a version of Produce may not have.
+        is_old = plan.api_key == ApiKey.PRODUCE and plan.api_version < FIRST_WITH_ZSTD
         return replace(
             plan,
-            request=plan.request.with_ways(),
+            request=plan.request if is_old else plan.request.with_ways(),
             response=plan.response.with_ways(),
             filters=(*plan.filters, one),
             carries_records=carries_records,

@@ -59,6 +59,11 @@ NEEDS_LIMIT = "record_needs"
 """What the bound is called where limits are counted."""
 
 
+_ZSTD = NAMES.index("zstd")
+FIRST_WITH_ZSTD = 7
+"""Version of Produce that may have batches compressed with zstd (KIP-110)."""
+
+
 class Refusal(NamedTuple):
     """Why records of a partition do not pass."""
 
@@ -185,12 +190,19 @@ class RecordWork:
         is_produce = self._direction is Direction.PRODUCE
         made: list[Buffer] = []
         is_same, transforms = True, chain.at(partition)
+        has_no_zstd = is_produce and self._exchange.api_version < FIRST_WITH_ZSTD
         reading = _Reading(self._orders, chain.sealed, partition, self._missing)
         try:
             for batch in in_steps(split_batches(memoryview(records), is_whole=is_produce), _ROUNDS):
                 violation = None if chain.rules is None else _violation(batch, chain.rules)
                 if violation is not None:
                     return violation
+                # The broker would say so, but a sealed batch does not tell it how the records are compressed.
+                if has_no_zstd and batch.codec == _ZSTD:
+                    return Refusal(
+                        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                        f"zstd needs version {FIRST_WITH_ZSTD} of Produce, and this is {self._exchange.api_version}",
+                    )
                 budget = self._memory.of_batch(self._budget)
                 outcome = transform_batch(
                     batch, transforms, self._direction, self._known, budget, self._meter

@@ -57,8 +57,11 @@ NO_KEYS = refused(
 )
 
 
+ZSTD = CODECS.index("zstd")
+
+
 @pytest.mark.parametrize("codec", range(len(CODECS)))
-@pytest.mark.parametrize("version", [3, 8, 12])
+@pytest.mark.parametrize("version", [7, 8, 12])
 def test_records_reach_the_broker_as_the_filters_leave_them(stage: Stage, codec: int, version: int) -> None:
     filtered(stage, headers(ON_ORDERS, **REGION))
     sent = batch(codec=codec, producer=(7, 1, 40))
@@ -148,6 +151,30 @@ def test_a_request_of_which_nothing_is_left_is_answered_at_once(stage: Stage) ->
     book = stage.play() >> client_sends(produce("orders", "billing", records=batch(key=None)), 12)
 
     assert book << to_client(answers(("orders", {0: NO_KEYS}), ("billing", {0: NO_KEYS})))
+
+
+@pytest.mark.parametrize("version", [3, 6])
+def test_zstd_before_version_7_is_refused_and_other_partitions_go_on(stage: Stage, version: int) -> None:
+    filtered(stage, headers(ON_ORDERS, **REGION))
+    packed, plain = batch(codec=ZSTD), batch(codec=1)
+
+    assert (
+        stage.play()
+        >> client_sends(partitions("orders", plain, packed), version)
+        << to_broker(partitions(ORDERS, batch(*BATCH_OF_REGION, codec=1)))
+        >> broker_answers(answers((ORDERS, {0: {"base_offset": 6}})))
+        << to_client(
+            answers(
+                (
+                    "orders",
+                    {
+                        0: {"base_offset": 6},
+                        1: {"error_code": ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "base_offset": -1},
+                    },
+                )
+            )
+        )
+    )
 
 
 def test_before_version_8_the_answer_has_a_code_that_clients_know_alone(stage: Stage) -> None:

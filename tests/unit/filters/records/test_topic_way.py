@@ -64,7 +64,7 @@ def played(stage: Stage) -> tuple[TenantRecords, KeysAndSchemas]:
 
 
 @pytest.mark.parametrize("codec", ALL)
-@pytest.mark.parametrize("version", [3, 12])
+@pytest.mark.parametrize("version", [7, 12])
 def test_produced_batches_are_sealed_in_place(
     stage: Stage, decoded: list[str], played: object, codec: int, version: int
 ) -> None:
@@ -86,6 +86,20 @@ def _produced_to_both(orders: bytes, billing: bytes) -> Message:
         for name, records in ((ORDERS, orders), (BILLING, billing))
     ]
     return messages.build("ProduceRequest", {"acks": -1, "timeout_ms": 1500, "topic_data": topics})
+
+
+@pytest.mark.parametrize("version", [3, 6])
+def test_a_message_without_a_place_for_ways_is_decoded(
+    stage: Stage, decoded: list[str], played: object, version: int
+) -> None:
+    first = batch(1)
+
+    assert (
+        stage.play()
+        >> client_sends(produce("orders", records=first), version)
+        << to_broker(produce(ORDERS, records=on_orders(first)))
+    )
+    assert decoded == ["ProduceRequest"]
 
 
 def test_topics_by_id_and_every_partition_have_their_own_place(
