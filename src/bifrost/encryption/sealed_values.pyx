@@ -19,7 +19,8 @@ from bifrost.records.codec.errors import TooLarge
 from bifrost.encryption.envelope cimport (
     CUT_OFF, DEK_AT, MODE_VALUE, NO_ENVELOPE, NONCE, NONCE_AT, OTHER_VERSION, PREFIX, TAG, dek_size, put_be32, put_start
 )
-from bifrost.encryption.rows cimport Rows, readable, rows_of, writable
+from bifrost.encryption.rows cimport Rows, rows_of
+from bifrost.encryption.span cimport Span
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.wire.steps cimport python_step
 
@@ -32,28 +33,25 @@ cdef class Bound:
     The key is its size and its bytes; of a null the size is -1.
     """
     cdef bytearray room
-    cdef Py_ssize_t place, used
-    cdef object view         # of the last size, for most keys of a batch have one size
+    cdef Py_ssize_t place
+    cdef Span span
 
     def __init__(self, bytes binding):
         self.room = bytearray(binding)
         self.place = len(binding)
+        self.span = Span()
 
-    cdef object of(self, const uint8_t* envelope, Py_ssize_t size, Rows keys, Py_ssize_t row):
+    cdef Span of(self, const uint8_t* envelope, Py_ssize_t size, Rows keys, Py_ssize_t row):
         cdef Py_ssize_t key = 0 if keys.is_null(row) else keys.sizes[row]
         cdef Py_ssize_t needed = self.place + size + 4 + key
         cdef uint8_t* p
-        if self.view is None or needed != self.used:
-            self.view = None
-            if len(self.room) < needed:
-                self.room = self.room + bytearray(needed - len(self.room))
-            self.view = memoryview(self.room)[:needed]
-            self.used = needed
+        if len(self.room) < needed:
+            self.room = self.room + bytearray(needed - len(self.room))
         p = <uint8_t*>(<char*>self.room) + self.place
         memcpy(p, envelope, size)
         put_be32(p + size, <uint32_t>-1 if keys.is_null(row) else <uint32_t>key)
         memcpy(p + size + 4, keys.data + keys.offsets[row], key)
-        return self.view
+        return self.span.at(p - self.place, needed)
 
 # ---- sealing ----
 
@@ -62,6 +60,7 @@ def seal_values(columns, bytes binding not None, dek, MemoryBudget budget not No
     cdef Rows values = rows_of(columns.values, count), keys = rows_of(columns.keys, count)
     cdef bytes header = dek.header, prefix = dek.nonce_prefix
     cdef Bound bound = Bound(binding)
+    cdef Span nonce = Span(), text = Span(), sealed = Span(is_writable=True)
     cdef int64_t total = 0, plain = 0, messages = 0
     cdef uint32_t counter
     cdef int32_t size
@@ -94,10 +93,10 @@ def seal_values(columns, bytes binding not None, dek, MemoryBudget budget not No
         memcpy(p + DEK_AT, PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header))
         counter += 1
         cipher.encrypt_into(
-            readable(p + NONCE_AT, NONCE),
-            readable(values.data + values.offsets[i], size),
+            nonce.at(p + NONCE_AT, NONCE),
+            text.at(values.data + values.offsets[i], size),
             bound.of(p, before, keys, i),
-            writable(p + before, size + TAG),
+            sealed.at(p + before, size + TAG),
         )
         table[count + i] = <int32_t>(before + size + TAG)
         p += before + size + TAG
@@ -121,6 +120,7 @@ cdef class SealedValues:
         cdef Py_ssize_t count = self.values.count, i, before
         cdef Rows values = self.values, keys = rows_of(self.columns.keys, count)
         cdef Bound bound = Bound(binding)
+        cdef Opening opening = Opening()
         cdef int32_t[::1] which = self.which
         cdef int32_t size
         cdef uint8_t* p
@@ -147,7 +147,7 @@ cdef class SealedValues:
             else:
                 before = sizes[which[i]]
                 size -= <int32_t>(before + TAG)
-                open_one(ciphers[which[i]], envelope, before, size, bound.of(envelope, before, keys, i), p, i)
+                opening.take(ciphers[which[i]], envelope, before, size, bound.of(envelope, before, keys, i), p, i)
             table[count + i] = size
             p += size
         assert p - out.data == self.plain_size
@@ -158,18 +158,29 @@ cdef class SealedValues:
             )
         )
 
-cdef int open_one(
-    object cipher, const uint8_t* envelope, Py_ssize_t before, Py_ssize_t size, object bound, uint8_t* out, Py_ssize_t row
-) except -1:
-    try:
-        cipher.decrypt_into(
-            readable(envelope + NONCE_AT, NONCE), readable(envelope + before, size + TAG), bound, writable(out, size)
-        )
-    except InvalidTag:
-        raise BrokenSeal(
-            f"the value of record {row} was changed, or sealed for another place or key of a record, or with another key"
-        ) from None
-    return 0
+cdef class Opening:
+    """Opens one value after the other."""
+    cdef Span nonce, sealed, text
+
+    def __cinit__(self):
+        self.nonce, self.sealed, self.text = Span(), Span(), Span(is_writable=True)
+
+    cdef int take(
+        self, object cipher, const uint8_t* envelope, Py_ssize_t before, Py_ssize_t size, Span bound, uint8_t* out,
+        Py_ssize_t row,
+    ) except -1:
+        try:
+            cipher.decrypt_into(
+                self.nonce.at(envelope + NONCE_AT, NONCE),
+                self.sealed.at(envelope + before, size + TAG),
+                bound,
+                self.text.at(out, size),
+            )
+        except InvalidTag:
+            raise BrokenSeal(
+                f"the value of record {row} was changed, or sealed for another place or key of a record, or with another key"
+            ) from None
+        return 0
 
 def read_sealed_values(columns):
     cdef Py_ssize_t count = len(columns), i, dek
