@@ -25,6 +25,7 @@ from bifrost.filters.groups.group_heartbeat import (
     StreamsTopologyFilter,
 )
 from bifrost.filters.groups.group_names import GroupNameFilter
+from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
 from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.log_dirs import LogDirsFilter
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 _DECODED = frozenset(
     {
+        "ConsumerGroupHeartbeatRequest",
         "CreateTopicsRequest",
         "CreateTopicsResponse",
         "CreatePartitionsRequest",
@@ -192,6 +194,7 @@ def _heartbeat_filters() -> "dict[int, tuple[AnyFilter, ...]]":
             EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),
             group_names,
             ConsumerRegexFilter(),
+            MovedSubscriptionsFilter(),
         ),
         ApiKey.SHARE_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ShareGroupHeartbeatResponse, **no_group_id),

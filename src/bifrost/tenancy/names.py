@@ -10,14 +10,12 @@
     eu:orders         __vt_acme_--eu.orders    the namespace eu exists (`namespaces.relative_names`); so with group IDs
     partner           __vt_globex_orders       the topic was moved or is shared so (`namespaces.aliased_names`)
 
-The denied form has a character that no topic on a broker has, so it can never exist there and never be
-created: the broker itself answers as for a name that is not a topic, and the gateway needs no answer of its own. The
-reverse direction gives None for names that are not the tenant's: another tenant's name, an internal topic, a name
-outside its list.
+The denied form has a character that no topic has, so the broker itself answers as for a name that is not a topic. The
+reverse direction gives None for names that are not the tenant's: another tenant's, an internal topic's, one outside its
+list.
 
 Names are bytes, as on the wire: `rewrite` replaces them without decoding. This module keeps no state; the engine's
-table of names caches its results. A configuration in which two tenants' names could collide is refused
-(`bifrost.config.checks.clashes`). KIP-37 has the idea of namespaces.
+table of names caches its results. `config.checks.clashes` refuses names that could collide. KIP-37 has the idea.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,8 +88,7 @@ class TenantNames:
         namespaces_client_ids: whether brokers see the tenant's client IDs with the prefix of its groups.
         aliases: moved and shared topics by tenant, which change with the state (`TopicAliases.parts`).
         sees_shared: whether it may see topics that other owners share: not where nothing asks `access`.
-        foreign_marks: what a text about another tenant would contain: the prefixes of all, or their common start. Its
-            own are removed from the text before.
+        foreign_marks: what texts about other tenants would contain: all prefixes, or their common start, but its own.
     """
 
     __slots__ = (
@@ -252,10 +249,14 @@ class TenantNames:
         return self._allowed
 
     @property
+    def moved_topics(self) -> Mapping[bytes, bytes]:
+        """The names of all moved and shared topics that can be seen, by their physical names."""
+        return {} if (aliases := self._aliases) is None else aliases.visible
+
+    @property
     def topics_elsewhere(self) -> list[PhysicalTopic]:
         """The topics that the tenant may see though their names do not begin with `topics.shared_prefix`, in order."""
-        visible = [] if (aliases := self._aliases) is None else map(PhysicalTopic, aliases.visible)
-        return sorted(one for one in visible if not self.topics.owns(one))
+        return sorted(one for one in map(PhysicalTopic, self.moved_topics) if not self.topics.owns(one))
 
     def access(self, topic: str) -> "Access | None":
         """Return what may be done with a topic by its virtual name; None: all that the tenant may."""
@@ -299,9 +300,7 @@ class TenantNames:
         """Return the topic's physical name; the denied form when it is not the tenant's."""
         if (aliases := self._aliases) is not None and (aliased := aliases.physical(topic)):
             return PhysicalTopic(aliased)
-        if self.is_allowed(topic):
-            return self.topics.physical(VirtualTopic(self._tail(topic)))
-        return self.denied(topic)
+        return self.plain_topic(topic) if self.is_allowed(topic) else self.denied(topic)
 
     def virtual_topic(self, topic: PhysicalTopic) -> VirtualTopic | None:
         """Return the topic's virtual name, also from a denied form; None when it is foreign to the tenant.
@@ -320,6 +319,10 @@ class TenantNames:
             return None if self.is_allowed(denied) else denied
         name = VirtualTopic(found) if (found := self._name(tail)) is not None else None
         return name if name is not None and self.is_allowed(name) else None
+
+    def plain_topic(self, topic: bytes) -> PhysicalTopic:
+        """Return the physical name that a topic has unless it was moved or is shared."""
+        return self.topics.physical(VirtualTopic(self._tail(topic)))
 
     def _tail(self, name: bytes) -> bytes:
         """Return what stands behind the prefix for a name of any kind."""
@@ -375,10 +378,9 @@ class TenantNames:
         """
         prefix = self._own[entity].shared_prefix.decode()
         if entity == Entity.TOPIC_NAME and self._allowed is not None:
-            listed = [name.decode() for name in self._allowed if self.is_allowed(name)]
+            as_written = (one for one in self._allowed if self.physical_topic(one) == self.plain_topic(one))
+            listed = [one.decode() for one in as_written]
             return confine(regex, prefix, listed, tail_of=lambda name: self._tail(name.encode()).decode())
-        if self._relative is None or not self._relative.has_namespaces:
-            return confine(regex, prefix)
         return relative_regex(regex, prefix, self._relative, is_of_topics=entity == Entity.TOPIC_NAME)
 
     def original_regex(self, physical_regex: str) -> str | None:

@@ -99,7 +99,7 @@ class Namespace:
         self.topic_ids, self.physical_cluster_id = topic_ids, cluster_id
         self.allow_topic_deletion = allow_topic_deletion
         self.policy, self.bounds = policy, bounds
-        self._max_names, self._now_ms = max_names, now_ms
+        self._max_names, self.now_ms = max_names, now_ms
         self.masked_ids = MaskedIds(new_id)
         self._absent_ids = AbsentIds(MAX_MASKED_IDS)
         self._listed_until_ms = 0
@@ -211,15 +211,15 @@ class Namespace:
     @property
     def was_just_listed(self) -> bool:
         """Whether the index had all topics of this tenant a moment ago."""
-        return self._now_ms() < self._listed_until_ms
+        return self.now_ms() < self._listed_until_ms
 
     def topics_were_listed(self) -> None:
         """Note that the index has all topics of this tenant."""
-        self._listed_until_ms = self._now_ms() + LISTED_FOR_MS
+        self._listed_until_ms = self.now_ms() + LISTED_FOR_MS
 
     def looked_up(self, topic_ids: Iterable[bytes]) -> None:
         """Note that these IDs were looked up for this tenant: foreign ones count as absent."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         for topic_id in topic_ids:
             if not self.owns_id(topic_id):
                 self._absent_ids.learn_absent(topic_id, now_ms)
@@ -240,7 +240,7 @@ class Namespace:
 
     def topic_exists(self, topic: VirtualTopic) -> None:
         """Remember that a topic exists, so that the engine lets it pass in Metadata."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         if now_ms >= self._existing_until_ms:
             self.forget_existing_topics()
             self._existing_until_ms = now_ms + EXISTING_FOR_MS
@@ -302,7 +302,7 @@ class Namespace:
 
         Whether another tenant has it must make no difference: the time of an answer would show it.
         """
-        if self._absent_ids.is_absent(topic_id, self._now_ms()):
+        if self._absent_ids.is_absent(topic_id, self.now_ms()):
             return True
         if len(self.unresolved) <= FEW_IDS:  # More make no difference: see `must_look_up`.
             self.unresolved.add(topic_id)

@@ -81,9 +81,9 @@ _Op = tuple[int | Assertion, int] | tuple[None, tuple[int, ...]]
 class Matcher:
     """One regex, with the remembered results of its matching."""
 
-    def __init__(self, node: Node, before: str) -> None:
+    def __init__(self, node: Node, before: str, max_steps: int = MAX_STEPS) -> None:
         self._program = _compiled(node)
-        self._steps = 0
+        self._steps, self._max_steps = 0, max_steps
         self._states: dict[tuple[frozenset[int], bool], int] = {}
         self._places: list[tuple[frozenset[int], bool]] = []
         self._transitions: dict[int, int] = {}
@@ -94,7 +94,7 @@ class Matcher:
         """Whether the regex matches all of the name.
 
         Raises:
-            TooManySteps: this name and those before it take more than MAX_STEPS.
+            TooManySteps: this name and those before it take more than `max_steps`.
         """
         state = self._start
         self._count(len(name))
@@ -141,7 +141,7 @@ class Matcher:
 
     def _count(self, steps: int) -> None:
         self._steps += steps
-        if self._steps > MAX_STEPS:
+        if self._steps > self._max_steps:
             raise TooManySteps
 
 

@@ -8,8 +8,7 @@ tenant's prefix followed by a non-empty virtual name that R matches. For R = `^o
 
 The tenant's text is never copied: R is parsed as RE2/J parses it, constructs that the parser does not know are refused,
 and P is printed from escaped characters and a few constructs, each closed, so no parenthesis, `\Q` or flag of R reaches
-beyond its group. The group's name holds R in hexadecimal and costs the broker nothing; `original` reads it back for
-ConsumerGroupDescribe.
+beyond its group. The group's name holds R in hexadecimal; `original` reads it back for ConsumerGroupDescribe.
 
 Where the name begins, R sees the start of a text and P sees the prefix. So each part of R is translated twice, for
 the start of the name and for behind it (`regex_parts`): `^` is nothing at the start and never matches behind it; `\b`
@@ -17,12 +16,10 @@ looks at the character before, which at the start is the prefix's last, so there
 character. A part that may be empty gives both forms: `.*\borders` becomes `.+\borders|\Borders`.
 
 With a list of topics, others may have the prefix that are hidden from the tenant. RE2 has no intersection,
-so R is matched here with the names of the list (`regex_matcher`), and P lists those that were found:
+so R is matched here with the names of the list (`regex_matcher`), and P lists those that were found.
 
-    __vt_acme_(?P<bifrost_5e6f72646572732d5b302d395d2b24>orders-(?:1|22))
-
-RE2/J has no limits of its own: `((a{1000}){1000}){1000}` takes the broker's heap, and `(?i)` before a U+1C80 never
-returns (RE2/J 1.8, Java 17), in the thread that serves all groups. Hence limits here, and only ASCII under `(?i)`.
+RE2/J has no limits: `((a{1000}){1000}){1000}` takes the broker's heap, and `(?i)` before a U+1C80 never returns (RE2/J
+1.8, Java 17), in the thread that serves all groups. Hence limits here, and only ASCII under `(?i)`.
 
 Which regexes there are, as read in the classes of Kafka 4.3.1; all are full matches (`Matcher.matches` of RE2/J):
 
@@ -30,7 +27,6 @@ Which regexes there are, as read in the classes of Kafka 4.3.1; all are full mat
 * ListTransactions v2 TransactionalIdPattern (KIP-1152), over transactional IDs, whatever their characters. Null and
   empty mean "all"; who wants the broker to leave the others out confines `(?s).*`.
 * StreamsGroupHeartbeat SourceTopicRegex is never evaluated: a broker refuses any. Confined, it is refused all the same.
-
 Kafka answers an invalid regex with INVALID_REGULAR_EXPRESSION and the parser's words. Source: google/re2j 1.8, Parser.
 """
 
@@ -61,7 +57,7 @@ from bifrost.tenancy.regex_parts import (
 )
 from bifrost.wire.steps import in_steps
 
-__all__ = ["InvalidRegex", "confine", "original"]
+__all__ = ["InvalidRegex", "confine", "original", "parsed"]
 
 MAX_REGEX_BYTES = 4096
 """Longest regex of a tenant, in bytes of UTF-8: its copy in the group's name has twice as many."""
@@ -132,11 +128,16 @@ def confine(
         raise InvalidRegex("a lone surrogate is no character", error.start) from error
     if len(encoded) > MAX_REGEX_BYTES:
         raise InvalidRegex(f"longer than {MAX_REGEX_BYTES} bytes")
-    some = _Parser(regex, Start(prefix)).parse().some
+    some = parsed(regex, prefix)
     text = unfolded(some).text if names is None else _alternatives(some, names, prefix, tail_of)
     # Between two characters of words there is no boundary.
     bound = (r"\B" if _WORD_AT_END.search(prefix) else r"\b") if begins_with_word else ""
     return f"{_printed(prefix)}{bound}{_MARK}{encoded.hex()}>{text})"
+
+
+def parsed(regex: str, prefix: str) -> Piece:
+    """Return what a regex matches behind a prefix, as text and for the matcher; it raises what `confine` raises."""
+    return _Parser(regex, Start(prefix)).parse().some
 
 
 def _alternatives(some: Piece, names: Iterable[str], prefix: str, tail_of: Callable[[str], str]) -> str:

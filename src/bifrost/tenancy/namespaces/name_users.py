@@ -10,6 +10,7 @@ from bifrost.tenancy.remembered_names import Renewable
 from bifrost.wire.entity import Entity
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.namespaces.subscriptions import Subscriptions
     from bifrost.tenancy.topic_ids import TopicIds
 
 MAX_FORMER = 10_000
@@ -26,7 +27,7 @@ class NameWatcher(Protocol):
 class NameUsers:
     """The users of one namespace's names."""
 
-    __slots__ = ("_former", "guards", "sessions")
+    __slots__ = ("_former", "guards", "sessions", "subscriptions")
 
     def __init__(self) -> None:
         """Begin without users."""
@@ -34,10 +35,14 @@ class NameUsers:
         """What remembers names for single users (`acls.guard`); they tell their sessions."""
         self.sessions: WeakSet[NameWatcher] = WeakSet()
         """The open sessions without a guard, where names may change."""
+        self.subscriptions: Subscriptions | None = None
+        """What members of groups subscribe to by patterns; made when topics are moved or shared."""
         self._former: dict[bytes, bytes] = {}
 
     def renew(self) -> None:
         """Tell all."""
+        if self.subscriptions is not None:
+            self.subscriptions.renew()
         for guard in list(self.guards):
             guard.renew()
         for session in list(self.sessions):

@@ -3,8 +3,10 @@ import re
 import pytest
 
 from bifrost.tenancy.invalid_regex import InvalidRegex
+from bifrost.tenancy.names import TenantNames
+from bifrost.tenancy.namespaces import relative_regex as relative_regex_module
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
-from bifrost.tenancy.namespaces.relative_regex import relative_regex
+from bifrost.tenancy.namespaces.relative_regex import matching_names, relative_regex
 from support.physical_names import prefix_of
 
 NAMES = RelativeNames((), frozenset({("eu",), ("eu", "de"), ("a.b",)}))
@@ -55,3 +57,38 @@ def test_another_separator() -> None:
 def test_a_pattern_for_a_namespace_below_has_no_alternatives_beside_it(regex: str) -> None:
     with pytest.raises(InvalidRegex, match=r"\| outside of"):
         matched(regex)
+
+
+PLACES = TenantNames("acme", namespaces={("eu",), ("eu", "de")})
+
+
+@pytest.mark.parametrize(
+    ("regex", "found"),
+    [
+        (".*", ["orders", "other"]),
+        ("or.*|x", ["orders"]),
+        (r"\border", []),
+        (r"\borders\b", ["orders"]),
+        ("eu:.*", ["eu:orders"]),
+        ("eu:de:o.*", ["eu:de:orders"]),
+        ("^eu:o[r]ders$", ["eu:orders"]),
+        ("us:.*", []),
+    ],
+)
+def test_which_moved_topics_a_pattern_matches(regex: str, found: list[str]) -> None:
+    topics = [b"other", b"orders", b"eu:orders", b"eu:de:orders"]
+
+    assert matching_names(regex, topics, PLACES.place_of) == found
+
+
+def test_names_are_matched_as_far_as_bounds_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [b"orders-%04d" % number for number in reversed(range(3000))]
+    first = [f"orders-{number:04}" for number in range(relative_regex_module.MAX_MATCHING)]
+    assert matching_names(".*", many, PLACES.place_of) == first
+
+    monkeypatch.setattr(relative_regex_module, "MAX_MATCHING_STEPS", 5_000)
+    some = matching_names(".*", many, PLACES.place_of)
+    assert 100 < len(some) < relative_regex_module.MAX_MATCHING
+    assert some[-1] == "orders-2999"
+    with pytest.raises(InvalidRegex):
+        matching_names("(", many, PLACES.place_of)
