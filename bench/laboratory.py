@@ -280,8 +280,11 @@ def run_child(
     log_file: Path,
     ready_timeout_s: float = READY_TIMEOUT_S,
 ) -> Child:
-    """Start a process that is stopped with `running`, and wait until it listens."""
-    child = Child(command, log_file=log_file, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+    """Start a process that is stopped with `running`, and wait until it listens.
+
+    It keeps what it compiles, as an installed gateway does: else each start would compile hundreds of modules, for 2 s.
+    """
+    child = Child(command, log_file=log_file, env=dict(os.environ))
     running.callback(child.stop)
     if not _await_listener(HOST, port, ready_timeout_s, child):
         raise RuntimeError(f"{' '.join(command)} does not listen:\n{tail(child.log())}")

@@ -252,7 +252,9 @@ class StateReader:
         if self._goal is None:
             self._goal = part.high_watermark
         if len(data) > IN_THREAD_BYTES:
-            read = await asyncio.to_thread(self._log.read, data, aborted, part.last_stable_offset)
+            # Collections would go through the records again and again: a third of a start with a large state.
+            with no_collections():
+                read = await asyncio.to_thread(self._log.read, data, aborted, part.last_stable_offset)
         else:
             read = self._log.read(data, aborted, part.last_stable_offset)
         if not data:  # Compaction has removed all up to there: an answer has a batch if there is one.
