@@ -247,7 +247,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_record_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_partition_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 
-# The engine, the record codec and the encryption under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
+# The engine, the record codec, the encryption and what decodes the state under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
 SANITIZED = LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	PYTHONPATH=$(ASAN)/src
@@ -262,6 +262,7 @@ fuzz-asan: $(VENV)/.dev
 	$(SANITIZED) $(BIN)/python tools/fuzz_fields.py --values $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_record_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_partition_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
+	$(SANITIZED):tests $(BIN)/python -m pytest -n 0 $(addprefix tests/unit/,state encryption tenancy/acls tenancy/namespaces)
 
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
