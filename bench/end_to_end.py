@@ -133,13 +133,17 @@ class _Run:
         for client in self._clients:
             client.close()
 
-    def latencies_s(self, rate: float, count: int) -> list[float]:
-        """Send `count` batches and return the latency of each, in seconds."""
+    def latencies_s(self, rate: float, count: int, patience_s: float = PATIENCE_S) -> list[float]:
+        """Send `count` batches and return the latency of each, in seconds.
+
+        Raises:
+            TimeoutError: they have not all arrived `patience_s` after the last one was due.
+        """
         self.first_offset = self._next_offset
         found: list[float] = []
         sent = 0
         schedule = Schedule(time.perf_counter() + LEAD_S, rate, count)
-        deadline = schedule.due_s(count) + PATIENCE_S
+        deadline = schedule.due_s(count) + patience_s
         self._fetch()
         while len(found) < count:
             now = time.perf_counter()
@@ -190,6 +194,7 @@ def measure_end_to_end(
     rate: float = RATE,
     batch: bytes | None = None,
     records: int = 1,
+    patience_s: float = PATIENCE_S,
 ) -> list[float]:
     """Send batches for `seconds`; return each one's latency, in milliseconds.
 
@@ -200,6 +205,9 @@ def measure_end_to_end(
         rate: batches per second.
         batch: the batch; None: one with one record.
         records: how many it has.
+        patience_s: how long the last ones are waited for.
+    Raises:
+        TimeoutError: they have not arrived by then.
     """
     if batch is None:
         batch, records = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
@@ -207,6 +215,6 @@ def measure_end_to_end(
     run = _Run(subject, topics, batch, records)
     try:
         run.latencies_s(rate, WARM_UP)
-        return [one * 1000 for one in run.latencies_s(rate, int(rate * seconds))]
+        return [one * 1000 for one in run.latencies_s(rate, int(rate * seconds), patience_s)]
     finally:
         run.close()
