@@ -42,16 +42,15 @@ MAX_UNPACKED = 16 * 1024 * 1024
 """Most bytes of a batch that is unpacked to find a record by its time; of a larger one the first record is answered."""
 ANY_TIME = -1
 
-_LATER = frozenset(
+_FOR_GOOD = frozenset(
     {
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.REPLICA_NOT_AVAILABLE,
-        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_VERSION,
     }
 )
-"""Errors that pass by themselves; after others, such as a missing right to read, the broker's own answer stands."""
+"""Errors after which the broker's own answer stands: the gateway may not read, today or tomorrow. After any other a
+client asks again; the end of the physical partition in place of its own would be a wrong answer."""
 
 
 class Found(NamedTuple):
@@ -86,10 +85,10 @@ class _Scan:
         self.read_bytes += len(stored.records)
         if stored.error_code:
             self.is_done = True
-            if stored.error_code in _LATER:
-                self.error = AGAIN
-            else:
+            if stored.error_code in _FOR_GOOD:
                 self.is_refused = True
+            else:
+                self.error = AGAIN
             return
         try:
             self._look_into(stored.records)

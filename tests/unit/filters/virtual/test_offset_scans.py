@@ -22,11 +22,17 @@ from bifrost.records.crc32c import crc32c
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Stretch
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
+from bifrost.wire.error_codes import ErrorCode
 from support.clients.record_batches import TIMESTAMP_MS, build_batch
 
 PLACE = (b"physical", 3)
 FIRST, SECOND = PartitionGroup(0), PartitionGroup(1)
 BROKER = Found(0, 77)
+REFUSALS = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.UNSUPPORTED_VERSION,
+)
 
 
 def batch(group: int, base: int, *, attributes: int = 0, compression_type: int = 0) -> bytes:
@@ -170,3 +176,22 @@ def test_those_that_want_the_same_share_it() -> None:
     assert (one.answer, two.answer) == (Found(0, 77), Found(0, TIMESTAMP_MS))
     assert scans.next_need(None) is None
     assert len(scans) == 2
+
+
+def test_a_client_asks_again_after_any_error_but_a_missing_right() -> None:
+    later = [one for one in ErrorCode if one not in (ErrorCode.NONE, *REFUSALS)]
+    found = set()
+    for code in later:
+        ends, earliest = EndScan(PLACE, 0, 8, {SECOND}, KnownStretches(), -1), first()
+        for scan in (ends, earliest):
+            scan.take(StoredBatch(int(code)))
+            assert (scan.wanted, scan.is_refused) == (None, False), code
+        found |= {ends.end_of(SECOND), earliest.answer}
+    assert found == {AGAIN}
+
+    for code in REFUSALS:
+        ends, earliest = EndScan(PLACE, 0, 8, {SECOND}, KnownStretches(), -1), first()
+        for scan in (ends, earliest):
+            scan.take(StoredBatch(int(code)))
+            assert scan.is_refused, code
+        assert earliest.answer == BROKER
