@@ -21,7 +21,13 @@ from confluent_kafka.admin import (
 )
 
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+from bifrost.wire.messages import (
+    CreateAclsRequest,
+    CreateTopicsRequest,
+    DeleteAclsRequest,
+    DeleteTopicsRequest,
+    DescribeAclsRequest,
+)
 from support.brokers.secure_kafka import SecureKafka
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -35,7 +41,7 @@ pytestmark = pytest.mark.timeout(120)
 DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 NO_WRITE = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 LITERAL, PREFIXED = 3, 4
-ALTER, DESCRIBE, WRITE, READ = 7, 8, 4, 3
+ALTER, CREATE, DESCRIBE, WRITE, READ = 7, 5, 8, 4, 3
 WITHIN_S = 30
 EVERY: dict[str, Any] = {
     "resource_type_filter": 1,
@@ -214,3 +220,31 @@ def test_an_admin_client_works_unchanged(gateway: SecuredGateway) -> None:
         time.sleep(0.1)
 
     assert client.delete_acls([wanted])[wanted].result(30) == [acl]
+
+
+def test_creation_on_every_topic_of_the_tenant_stands_for_creation_on_the_cluster(
+    secure_kafka: SecureKafka, admin: RawClient, clerk: RawClient
+) -> None:
+    name = "audit.log"  # One of those that the tenant may have, and that no other test makes here.
+    new = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    request = CreateTopicsRequest(topics=[new], timeout_ms=20_000)
+    assert create(admin, creation(4, "kafka-cluster", "clerk", CREATE)) == [ErrorCode.INVALID_REQUEST]
+    assert clerk.request(request, 7).topics[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+    assert create(admin, creation(2, "*", "clerk", CREATE)) == [0]
+    ends = time.monotonic() + WITHIN_S
+    while (found := clerk.request(request, 7).topics[0].error_code) != ErrorCode.NONE:
+        assert found == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+    every = {"resource_type_filter": 2, "resource_name_filter": "*", "pattern_type_filter": LITERAL}
+    told = admin.request(
+        DeleteAclsRequest(
+            filters=[DeleteAclsRequest.DeleteAclsFilter(**EVERY | every | {"principal_filter": "User:clerk"})]
+        ),
+        3,
+    )
+    assert [one.error_code for one in told.filter_results[0].matching_acls] == [0]
+    with secure_kafka.admin() as direct:
+        direct.request(DeleteTopicsRequest(topic_names=[physical_name("acme", name)], timeout_ms=20_000), 5)

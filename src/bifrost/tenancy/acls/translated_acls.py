@@ -33,7 +33,11 @@ _USER = "User:"
 _ANY_END = "x"
 """Stands behind a prefix while it is translated, so that it is a whole name."""
 
-_ACLS_OF_CLUSTER = "ACLs of the cluster are the operator's: the brokers decide about all of it"
+_ACLS_OF_CLUSTER = (
+    "ACLs of the cluster are the operator's, for at the brokers they are about all tenants; CREATE on the topic * lets "
+    "a user create topics of the tenant"
+)
+_EVERYONE = "User:* is everyone who reaches the brokers, of other tenants too: name each user"
 _HOSTS = f"the brokers see the gateway's address and no client's: host has to be {WILDCARD}"
 _PREFIX = "a prefix - would be that of namespaces below too"
 _NAMESPACE = "there are no ACLs of namespaces where the brokers keep the ACLs: use the path as a prefix"
@@ -63,6 +67,8 @@ class TranslatedAcls:
             raise CannotTranslate(_ACLS_OF_CLUSTER)
         if binding.host != WILDCARD:
             raise CannotTranslate(_HOSTS)
+        if binding.principal == _USER + WILDCARD:
+            raise CannotTranslate(_EVERYONE)
         account = self._account(binding.principal)
         if account is None:
             raise CannotTranslate(
