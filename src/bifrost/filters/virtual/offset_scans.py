@@ -200,7 +200,7 @@ class FirstScan(_Scan):
         first = max(batch.base_offset, self._from)
         if self._time_ms == ANY_TIME:
             return Found(first, self._broker.timestamp_ms)
-        if batch.is_control or batch.is_log_append_time:
+        if batch.is_log_append_time:
             return Found(first, batch.max_timestamp_ms)
         try:
             columns = read_columns(batch, MemoryBudget("request", MAX_UNPACKED))

@@ -20,6 +20,8 @@ class Own(NamedTuple):
     """Behind the last whole batch of any group; 0: there is none."""
     own_bytes: int
     """Bytes of batches that consumers get."""
+    aborts: list[tuple[int, int]]
+    """The markers of aborted transactions, as producer ID and offset."""
 
 class UnfitBatch(ValueError):
     """A batch that cannot be marked or told apart; its `fault` says why."""

@@ -6,7 +6,9 @@
     base_sequence int32 | count int32 | records
 
 The mark is in the upper bits of the producer ID, which is outside what is compressed: a broker keeps it when it
-recompresses a batch, compacts a log, or puts its own time in. Nothing is unpacked here.
+recompresses a batch, compacts a log, or puts its own time in. Nothing is unpacked here, but for batches of transactions,
+whose tag is in their first record (tagged_batches.py). The markers of transactions are of no group: the consumers of
+each get those that stand before records of their own.
 
 Source: Kafka's DefaultRecordBatch.
 """
@@ -17,6 +19,9 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
+
+from bifrost.records.codec.errors import RecordsError
+from bifrost.tenancy.virtual_partitions.tagged_batches import is_abort, opened, without_tag
 
 from bifrost.records.crc32c cimport checksum, checksum_changed
 
@@ -58,6 +63,7 @@ class Own(NamedTuple):
     positions: dict
     end: int
     own_bytes: int
+    aborts: list
 
 
 class UnfitBatch(ValueError):
@@ -211,6 +217,33 @@ cdef class Pieces:
     cdef Py_ssize_t begin, end          # of own batches that follow each other
     cdef int64_t next                   # the first offset of which nothing is in the pieces
     cdef Py_ssize_t own_bytes
+    cdef Py_ssize_t controls            # how many markers of transactions it has got or passed
+
+    cdef int take_controls(self, list controls) except -1:
+        """Take the markers of transactions that stand before a batch of its own."""
+        cdef Py_ssize_t at, size
+        cdef int64_t last, before
+        cdef uint32_t leader_epoch
+        while self.controls < len(controls):
+            at, size, last, before, leader_epoch = controls[self.controls]
+            self.controls += 1
+            if last >= self.next:
+                self.own(at, size, last, before, leader_epoch)
+        return 0
+
+    cdef int changed(self, bytes batch, int64_t last, int64_t before, uint32_t leader_epoch) except -1:
+        """Take a batch that is not as it was fetched."""
+        if before >= self.next:
+            self.skip(before, leader_epoch)
+        self.end_run()
+        if len(batch) < SMALL:
+            self.small += batch
+        else:
+            self.end_small()
+            self.made.append(batch)
+        self.next = last + 1
+        self.own_bytes += len(batch)
+        return 0
 
     cdef int own(self, Py_ssize_t at, Py_ssize_t size, int64_t last, int64_t before, uint32_t leader_epoch) except -1:
         if before >= self.next:
@@ -269,8 +302,27 @@ cdef Py_ssize_t size_of(const uint8_t* p, Py_ssize_t left) except -1:
     return size
 
 
+cdef inline bint is_control(const uint8_t* p) noexcept:
+    return get16(p + ATTRIBUTES) & CONTROL != 0
+
+
+cdef tuple open_batch(object batch):
+    """Return the group of a batch of a transaction, and its records unpacked."""
+    try:
+        return opened(batch)
+    except RecordsError as error:
+        raise UnfitBatch(CORRUPT, str(error)) from None
+
+
+cdef int group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size) except -1:
+    """Return the group of any batch of records."""
+    if get16(p + ATTRIBUTES) & TRANSACTION:
+        return open_batch(source[at:at + size])[0]
+    return group_at(p)
+
+
 cdef inline int group_at(const uint8_t* p) noexcept:
-    """Return the group of the batch at `p`; GROUPS: of none that there can be."""
+    """Return the group that the producer ID of the batch at `p` says; GROUPS: none that there can be."""
     cdef int64_t producer_id = <int64_t>get64(p + PRODUCER_ID)
     if producer_id >= LAST_ID:
         return GROUPS
@@ -285,7 +337,7 @@ def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
     cdef uint32_t leader_epoch = 0
     cdef int group
     cdef Pieces pieces
-    cdef list by_group = [None] * GROUPS
+    cdef list by_group = [None] * GROUPS, controls = [], aborts = []
     source = memoryview(records)
     for group, offset in from_offsets.items():
         by_group[group] = new_pieces(source, offset)
@@ -299,10 +351,12 @@ def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
             if <int64_t>get64(p) <= last:
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             before, last = last, <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA)
-            group = group_at(p)
-            pieces = by_group[group] if group < GROUPS else None
-            if pieces is not None and last >= pieces.next:
-                pieces.own(at, size, last, before, leader_epoch)
+            if is_control(p):
+                controls.append((at, size, last, before, leader_epoch))
+                if is_abort(source[at:at + size]):
+                    aborts.append((<int64_t>get64(p + PRODUCER_ID), last))
+            else:
+                divide_batch(p, source, at, size, last, before, leader_epoch, by_group, controls)
             leader_epoch = get32(p + EPOCH)
             at += size
         own_bytes = 0
@@ -312,9 +366,32 @@ def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
             own_bytes += pieces.own_bytes
             found[group] = all_of(pieces, records, view.len, min(last, until - 1), leader_epoch)
             positions[group] = pieces.next
-        return Own(found, positions, last + 1, own_bytes)
+        return Own(found, positions, last + 1, own_bytes, aborts)
     finally:
         PyBuffer_Release(&view)
+
+
+cdef int divide_batch(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, int64_t last, int64_t before,
+                      uint32_t leader_epoch, list by_group, list controls) except -1:
+    """Give a batch to its group."""
+    cdef bint is_tagged = get16(p + ATTRIBUTES) & TRANSACTION
+    cdef int group
+    cdef Pieces pieces
+    batch = section = None
+    if is_tagged:
+        batch = source[at:at + size]
+        group, section = open_batch(batch)
+    else:
+        group = group_at(p)
+    pieces = by_group[group] if group < GROUPS else None
+    if pieces is None or last < pieces.next:
+        return 0
+    pieces.take_controls(controls)
+    if is_tagged and group:
+        pieces.changed(without_tag(batch, section), last, before, leader_epoch)
+    else:
+        pieces.own(at, size, last, before, leader_epoch)
+    return 0
 
 
 cdef object all_of(Pieces pieces, object records, Py_ssize_t size, int64_t last, uint32_t leader_epoch):
@@ -335,6 +412,7 @@ def last_offsets(records, int64_t until):
     cdef int64_t base, end = -1
     cdef int64_t[GROUPS] last
     cdef int group
+    source = memoryview(records)
     memset(last, 0xFF, sizeof(last))
     PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
     try:
@@ -347,9 +425,10 @@ def last_offsets(records, int64_t until):
             if base < end:
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = base + <int32_t>get32(p + LAST_DELTA) + 1
-            group = group_at(p)
-            if group < GROUPS and base < until:
-                last[group] = end - 1
+            if base < until and not is_control(p):
+                group = group_of(p, source, at, size)
+                if group < GROUPS:
+                    last[group] = end - 1
             at += size
     finally:
         PyBuffer_Release(&view)
@@ -361,6 +440,7 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
     cdef int64_t end = -1
+    source = memoryview(records)
     PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
     try:
         while view.len - at > MAGIC:
@@ -371,8 +451,9 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
             if <int64_t>get64(p) < end:
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA) + 1
-            if group_at(p) == wanted and end > from_offset and <int64_t>get64(p + MAX_TIMESTAMP) >= time_ms:
-                return end, memoryview(records)[at:at + size]
+            if end > from_offset and <int64_t>get64(p + MAX_TIMESTAMP) >= time_ms and not is_control(p):
+                if group_of(p, source, at, size) == wanted:
+                    return end, source[at:at + size]
             at += size
     finally:
         PyBuffer_Release(&view)

@@ -89,12 +89,18 @@ def test_a_batch_whose_late_record_is_before_the_offset_is_passed_over() -> None
     assert (scan.is_at_end, scan.found) == (True, None)
 
 
-@pytest.mark.parametrize("attributes", [0x08, 0x20], ids=["log append time", "marker"])
-def test_a_batch_with_one_time_has_it_from_its_first_record_on(attributes: int) -> None:
+def test_a_batch_with_one_time_has_it_from_its_first_record_on() -> None:
     scan = first(TIMESTAMP_MS + 1)
-    scan.take(StoredBatch(0, batch(1, 4, attributes=attributes)))
+    scan.take(StoredBatch(0, batch(1, 4, attributes=0x08)))
 
     assert scan.answer == Found(4, TIMESTAMP_MS + 1)
+
+
+def test_the_marker_of_a_transaction_is_passed_over() -> None:
+    scan = first(TIMESTAMP_MS + 1)
+    scan.take(StoredBatch(0, batch(1, 4, attributes=0x30) + batch(1, 6)))
+
+    assert scan.answer.offset in (6, 7)
 
 
 def test_a_batch_that_is_too_large_or_broken_has_its_first_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,7 +251,7 @@ def test_a_consumer_behind_what_was_read_stays_where_it_is() -> None:
     own = own_records(log_of(0, 1), {PartitionGroup(0): 50}, 9)
 
     assert (shown(own.records[PartitionGroup(0)]), own.positions, own.end) == ([], {0: 50}, 6)
-    assert own_records(b"", {PartitionGroup(0): 50}) == ({0: b""}, {0: 50}, 0, 0)
+    assert own_records(b"", {PartitionGroup(0): 50}) == ({0: b""}, {0: 50}, 0, 0, [])
 
 
 def test_the_last_offset_of_each_group_is_told() -> None:

@@ -1,0 +1,278 @@
+"""The tag of a transactional batch: a header of its first record that says the group of its virtual partition.
+
+    headers of the first record:  __virtual_partition_group (one byte: the group)  then those of the producer
+
+The producer ID of a transaction is the one that the coordinator knows, so it has no room for a mark
+(virtual_batches.pyx). A record's header is kept by a broker that recompresses a batch or puts its own time in. A batch
+of group 0 has no tag. The gateway alone writes tags: a batch of a client that begins with one is refused, and what
+consumers get has none. A batch is unpacked for it, and packed again if it has a tag.
+
+Compaction could remove the first record; topics with virtual partitions are not compacted.
+
+Source: Kafka's DefaultRecord, DefaultRecordBatch.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from bifrost.records.codec.client_batch import ClientBatch, as_batch
+from bifrost.records.codec.compression import NAMES, compress, unpack
+from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.records.crc32c import crc32c
+from bifrost.wire.error_codes import ErrorCode
+
+TAG = b"__virtual_partition_group"
+"""The header's key."""
+MAX_UNPACKED = 16 * 1024 * 1024
+"""Most bytes of the records of a transactional batch, unpacked; producers have batches of 16 KiB to 1 MiB."""
+GROUPS = 128
+"""As in virtual_batches.pyx."""
+
+_HEADER, _CRC_FROM, _MAGIC = 61, 21, 2
+_LENGTH, _CHECKSUM, _SEQUENCE = Struct(">i"), Struct(">I"), Struct(">i")
+_LENGTH_AT, _MAGIC_AT, _CHECKSUM_AT, _SEQUENCE_AT, _UNCOUNTED = 8, 16, 17, 53, 12
+_LONGEST_VARINT = 10
+_ROOM_FOR_TAG = 1024
+"""Bytes by which a tag makes the records longer, at the most."""
+_ABORT = b"\0\0"
+
+Records = bytes | memoryview
+
+
+class ForeignTag(RecordsError):
+    """A client has sent a tag."""
+
+    error_code = ErrorCode.INVALID_RECORD
+
+
+class NotTransactional(RecordsError):
+    """A batch that is no part of a transaction."""
+
+    error_code = ErrorCode.INVALID_TXN_STATE
+
+
+class _First(NamedTuple):
+    """Where the first record has what."""
+
+    body: int
+    end: int
+    count_at: int
+    """The count of headers."""
+    headers_at: int
+    header_count: int
+
+
+class Numbered(NamedTuple):
+    """What identifies a batch for its producer."""
+
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    record_count: int
+    """How many: the sequence of the next batch is so much higher."""
+
+
+class TransactionalBatch:
+    """A transactional batch of a client, before it gets its tag and its sequence."""
+
+    __slots__ = ("_batch", "_section", "number")
+
+    def __init__(self, records: Records) -> None:
+        """Look at what a Produce has for a partition.
+
+        Raises:
+            RecordsError: a broker would not take it, or it cannot be tagged.
+        """
+        data = memoryview(records)
+        if len(data) > _MAGIC_AT and data[_MAGIC_AT] != _MAGIC:
+            raise OldFormat(f"a batch of format {data[_MAGIC_AT]}")
+        if len(data) < _HEADER:
+            raise CorruptBatch(f"a batch of {len(data)} bytes")
+        batch = as_batch(data)
+        if batch.length + _UNCOUNTED != len(data):
+            raise CorruptBatch("not one whole batch")
+        if crc32c(data[_CRC_FROM:]) != batch.crc:
+            raise CorruptBatch("a batch with a wrong checksum")
+        if not batch.is_transactional or batch.is_control:
+            raise NotTransactional("a batch that is no part of a transaction")
+        if batch.producer_id < 0 or batch.producer_id >> 40 or batch.base_sequence < 0:
+            raise NotTransactional("a batch without a producer ID that a broker gives, or without a sequence")
+        if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
+            raise CorruptBatch("a batch whose last offset is not that of its last record")
+        self._batch, self._section = batch, _unpacked(batch, MAX_UNPACKED)
+        first = _first(self._section)
+        if _headers_have_tag(self._section, first):
+            raise ForeignTag(f"the header {TAG.decode()} is the gateway's own")
+        self.number = Numbered(
+            batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count
+        )
+
+    def tagged(self, group: int, sequence: int) -> tuple[Records, ...]:
+        """Return the batch of a group with another sequence, in pieces."""
+        header = bytearray(self._batch.data[:_HEADER])
+        _SEQUENCE.pack_into(header, _SEQUENCE_AT, sequence)
+        if not group:
+            return _sealed(header, (self._batch.data[_HEADER:],))
+        section = self._section
+        first = _first(section)
+        tag = _varint(len(TAG)) + TAG + _varint(1) + bytes([group])
+        body = (
+            bytes(section[first.body : first.count_at])
+            + _varint(first.header_count + 1)
+            + tag
+            + bytes(section[first.headers_at : first.end])
+        )
+        return _with_section(header, self._batch.codec, _varint(len(body)) + body, section[first.end :])
+
+
+def opened(data: memoryview) -> tuple[int, memoryview]:
+    """Return the group of a stored transactional batch, and its records, unpacked.
+
+    Raises:
+        RecordsError: it is broken.
+    """
+    batch = as_batch(data)
+    try:
+        section = _unpacked(batch, MAX_UNPACKED + _ROOM_FOR_TAG)
+    except TooLarge:
+        return 0, memoryview(b"")  # The gateway has tagged none that is so large.
+    return (_group(section, _first(section)) if batch.record_count else 0), section
+
+
+def without_tag(data: memoryview, section: memoryview) -> bytes:
+    """Return a stored batch as its producer has sent it, but for its sequence.
+
+    Args:
+        data: the batch, which has a tag.
+        section: its records, by `opened`.
+    """
+    first = _first(section)
+    _, at = _field(section, first.headers_at, first.end)
+    _, at = _field(section, at, first.end)
+    body = (
+        bytes(section[first.body : first.count_at])
+        + _varint(first.header_count - 1)
+        + bytes(section[at : first.end])
+    )
+    codec = as_batch(data).codec
+    return b"".join(
+        _with_section(bytearray(data[:_HEADER]), codec, _varint(len(body)) + body, section[first.end :])
+    )
+
+
+def is_abort(data: memoryview) -> bool:
+    """Whether a control batch is the marker of an aborted transaction.
+
+    Source: ControlRecordType, whose key is a version and a type, 16 bits each.
+    """
+    try:
+        section = _unpacked(as_batch(data), MAX_UNPACKED)
+        first = _first(section)
+        key, _ = _field(section, _varint_end(section, first.body + 1, 2), first.end)
+    except RecordsError:
+        return False
+    return key is not None and len(key) >= 4 and key[2:4] == _ABORT
+
+
+def _unpacked(batch: ClientBatch, most: int) -> memoryview:
+    section = batch.data[_HEADER:]
+    if batch.codec == 0:
+        if len(section) > most:
+            raise TooLarge("request", most)
+        return section
+    if batch.codec >= len(NAMES):
+        raise CorruptBatch(f"no codec has the number {batch.codec}")
+    return memoryview(unpack(batch.codec, section, MemoryBudget("request", most)))
+
+
+def _with_section(header: bytearray, codec: int, first: bytes, rest: memoryview) -> tuple[Records, ...]:
+    if codec == 0:
+        return _sealed(header, (first, rest))
+    return _sealed(header, (compress(codec, first + bytes(rest)),))
+
+
+def _sealed(header: bytearray, pieces: tuple[Records, ...]) -> tuple[Records, ...]:
+    """Return a header with the right length and checksum, and what follows."""
+    _LENGTH.pack_into(header, _LENGTH_AT, len(header) - _UNCOUNTED + sum(map(len, pieces)))
+    checksum = crc32c(b"".join((header[_CRC_FROM:], *pieces)))
+    _CHECKSUM.pack_into(header, _CHECKSUM_AT, checksum)
+    return (bytes(header), *pieces)
+
+
+def _first(section: memoryview) -> _First:
+    """Find the parts of the first record."""
+    size, body = _read_varint(section, 0, len(section))
+    end = body + size
+    if size < 1 or end > len(section):
+        raise CorruptBatch("a record is longer than its batch")
+    at = body + 1
+    for _ in range(2):
+        _, at = _read_varint(section, at, end)
+    for _ in range(2):
+        _, at = _field(section, at, end)
+    count, headers_at = _read_varint(section, at, end)
+    if count < 0:
+        raise CorruptBatch("a record has less than no headers")
+    return _First(body, end, at, headers_at, count)
+
+
+def _group(section: memoryview, first: _First) -> int:
+    """Return the group that the first header says; 0: it is no tag."""
+    if not first.header_count:
+        return 0
+    key, at = _field(section, first.headers_at, first.end)
+    value, _ = _field(section, at, first.end)
+    if key is None or bytes(key) != TAG or value is None or len(value) != 1 or not 0 < value[0] < GROUPS:
+        return 0
+    return value[0]
+
+
+def _headers_have_tag(section: memoryview, first: _First) -> bool:
+    at = first.headers_at
+    for _ in range(first.header_count):
+        key, at = _field(section, at, first.end)
+        if key is not None and bytes(key) == TAG:
+            return True
+        _, at = _field(section, at, first.end)
+    return False
+
+
+def _field(section: memoryview, at: int, end: int) -> tuple[memoryview | None, int]:
+    size, at = _read_varint(section, at, end)
+    if size < 0:
+        return None, at
+    if size > end - at:
+        raise CorruptBatch("a field is longer than its record")
+    return section[at : at + size], at + size
+
+
+def _varint_end(section: memoryview, at: int, count: int) -> int:
+    for _ in range(count):
+        _, at = _read_varint(section, at, len(section))
+    return at
+
+
+def _read_varint(section: memoryview, at: int, end: int) -> tuple[int, int]:
+    value = 0
+    for place in range(_LONGEST_VARINT):
+        if at >= end:
+            raise CorruptBatch("the records end in the middle of a number")
+        byte = section[at]
+        at += 1
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+    raise CorruptBatch("a number is too long")
+
+
+def _varint(value: int) -> bytes:
+    """Return what is not negative as a signed varint."""
+    left, made = value << 1, bytearray()
+    while left >= 0x80:
+        made.append(left & 0x7F | 0x80)
+        left >>= 7
+    made.append(left)
+    return bytes(made)
