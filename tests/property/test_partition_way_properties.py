@@ -24,7 +24,13 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import WireError
-from bifrost.wire.messages import InitProducerIdResponse, ProduceRequest, ProduceResponse
+from bifrost.wire.messages import (
+    DescribeProducersResponse,
+    FetchResponse,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
 from bifrost.wire.programs import compile_layout
 from support.clients.record_batches import build_batch
 from support.physical_names import physical_name
@@ -52,20 +58,45 @@ class Broker:
     def answer(self, frame: bytes, chance: random.Random) -> bytes | None:
         """Return the answer to a request; None: it wants none."""
         api_key, version, correlation_id = _HEADER.unpack_from(frame)
-        is_flexible = api_key == ApiKey.PRODUCE and version >= 9
+        is_flexible = api_key == ApiKey.DESCRIBE_PRODUCERS or (api_key == ApiKey.PRODUCE and version >= 9)
         size = int.from_bytes(frame[8:10], "big", signed=True)
         start, _ = headers.request_body_offset(frame, size, is_flexible)
         if api_key == ApiKey.INIT_PRODUCER_ID:
             self._given += 1
             given = InitProducerIdResponse(producer_id=self._given, producer_epoch=0)
             return response_frame(given, version, correlation_id)
-        assert (api_key, version) == (ApiKey.PRODUCE, self.version)
+        if api_key == ApiKey.DESCRIBE_PRODUCERS:
+            asked: Any = decode(compile_layout("DescribeProducersRequest", version), frame, start)
+            return response_frame(_no_producers(asked), version, correlation_id)
+        if api_key == ApiKey.FETCH:
+            asked = decode(compile_layout("FetchRequest", version), frame, start)
+            return response_frame(self._fetched(asked), version, correlation_id)
+        # Claims of transactions have a version with names.
+        assert (api_key, version) in ((ApiKey.PRODUCE, self.version), (ApiKey.PRODUCE, 12))
         request: Any = decode(compile_layout("ProduceRequest", version), frame, start)
         answer = ProduceResponse(responses=[self._stored(topic) for topic in request.topic_data])
         chance.shuffle(answer.responses)
         for topic in answer.responses:
             chance.shuffle(topic.partition_responses)
         return None if request.acks == 0 else response_frame(answer, version, correlation_id)
+
+    def _fetched(self, request: Any) -> FetchResponse:
+        new = FetchResponse
+        return new(
+            responses=[
+                new.FetchableTopicResponse(
+                    topic=topic.topic,
+                    partitions=[
+                        new.PartitionData(
+                            partition_index=one.partition,
+                            records=self.stored[topic.topic, one.partition][one.fetch_offset],
+                        )
+                        for one in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
 
     def _stored(self, topic: Any) -> Any:
         new = ProduceResponse.PartitionProduceResponse
@@ -92,6 +123,20 @@ class Broker:
         return ProduceResponse.TopicProduceResponse(
             name=topic.name, topic_id=topic.topic_id, partition_responses=made
         )
+
+
+def _no_producers(request: Any) -> DescribeProducersResponse:
+    """Say that the broker knows no producers of the partitions, so that those of transactions begin anew."""
+    new = DescribeProducersResponse
+    return new(
+        topics=[
+            new.TopicResponse(
+                name=topic.name,
+                partitions=[new.PartitionResponse(partition_index=one) for one in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 class Client:

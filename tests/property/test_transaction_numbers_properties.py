@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.transaction_claims import Wanted
 from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     GAP,
     LOST,
@@ -22,6 +23,7 @@ from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     REPEATED,
     WORD,
     Assigned,
+    Key,
     Known,
     Numbers,
     TransactionNumbers,
@@ -29,6 +31,7 @@ from bifrost.tenancy.virtual_partitions.transaction_numbers import (
 
 PLACE = (b"orders", 0)
 GROUPS, WINDOW = 3, 5
+CLAIM_OFFSET = 1_000
 TIMED_OUT, CONCURRENT, AWAY = 7, 51, 6
 RETRIED = {GAP, TIMED_OUT, CONCURRENT, AWAY, 19}
 
@@ -39,6 +42,7 @@ class Broker:
     def __init__(self, last: int | None) -> None:
         """Know the last sequence of the producer: -1: none of this epoch, None: not even an older epoch."""
         self.last, self.log = last, list[tuple[int, int, int]]()
+        self.claimed: int | None = None
         self._batches: deque[tuple[int, int, int]] = deque(maxlen=5)
 
     def append(self, batch: Assigned) -> tuple[int, int]:
@@ -55,7 +59,8 @@ class Broker:
         return 0, offset
 
     def known(self, epoch: int) -> Known:
-        return NOTHING_KNOWN if self.last is None else Known(epoch, self.last, bool(self.log))
+        start = -1 if self.claimed is None else CLAIM_OFFSET
+        return NOTHING_KNOWN if self.last is None else Known(epoch, self.last, start)
 
 
 class Run:
@@ -87,14 +92,16 @@ class Run:
         first, count = self.queues[group][0]
         key = (7, self.epoch, PLACE)
         numbers: Any = self.numbers.find(key)
-        if numbers is None or numbers.must_ask(self.sender, is_one_transaction=self.is_one_transaction):
+        if numbers is None or numbers.must_ask(self.sender):
             while self.under_way and numbers is not None:
                 self.deliver(is_faulty=is_faulty)
                 if self.queues[group][:1] != [(first, count)] or self.epoch != key[1]:
                     return
-            numbers = self.numbers.check(
-                key, self.broker.known(self.epoch), self.sender, is_one_transaction=self.is_one_transaction
-            )
+            numbers = self.numbers.check(key, self.broker.known(self.epoch), self.sender)
+            if isinstance(numbers, Wanted):
+                numbers = self.claim(key, numbers)
+        elif isinstance(numbers, Numbers):
+            numbers.go_on(self.sender)
         assigned = numbers
         if isinstance(numbers, Numbers):
             self.numbers.use(key, PartitionGroup(group))
@@ -106,6 +113,13 @@ class Run:
         self.queues[group].pop(0)
         self.open[group].append((first, count))
         self.under_way.append((numbers, assigned))
+
+    def claim(self, key: Key, claim: Wanted) -> Numbers | int:
+        mark = self.numbers.claims.mark(key, claim.number, lambda: b"mark")
+        self.broker.last = self.broker.claimed = claim.number
+        stored = CLAIM_OFFSET, mark
+        one = self.is_one_transaction
+        return self.numbers.settle(key, claim, stored, self.sender, is_one_transaction=one)
 
     def is_first(self, group: int, first: int) -> bool:
         return all(first <= other for other, _ in self.open[group])
@@ -148,7 +162,6 @@ class Run:
             self.open[group] = []
 
     def abort(self) -> None:
-        # A broker that knows nothing of a producer takes any sequence first, so what is aborted may have gaps.
         assert self.acknowledged <= set(self.broker.log)
         self.aborts += 1
         self.epoch += 1

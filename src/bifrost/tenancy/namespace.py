@@ -100,7 +100,7 @@ class Namespace:
         self.allow_topic_deletion = allow_topic_deletion
         self.policy, self.bounds = policy, bounds
         self._max_names, self.now_ms = max_names, now_ms
-        self.masked_ids = MaskedIds(new_id)
+        self.masked_ids, self.new_id = MaskedIds(new_id), new_id
         self._absent_ids = AbsentIds(MAX_MASKED_IDS)
         self._listed_until_ms = 0
         self.unresolved: set[bytes] = set()

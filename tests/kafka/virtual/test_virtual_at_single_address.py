@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bifrost.embedded.kafka import EmbeddedKafka
@@ -73,3 +73,27 @@ def told(admin: AdminClient, places: list[TopicPartition]) -> dict[TopicPartitio
     """Return the ends that the gateway says."""
     asked = admin.list_offsets(dict.fromkeys(places, OffsetSpec.latest()))
     return {place: answer.result(WAIT_S).offset for place, answer in asked.items()}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_committed_records_are_read_once_and_in_order(
+    endpoint: Endpoint, unique: UniqueName, kind: str
+) -> None:
+    topic = unique(kind)
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, SIZES[kind], 3)])[topic].result(WAIT_S)
+    producer = Producer(
+        endpoint.for_confluent | {"transactional.id": unique("txn"), "batch.num.messages": 3, "linger.ms": 5}
+    )
+    producer.init_transactions(WAIT_S)
+    for run in ("commit", "abort", "again"):
+        producer.begin_transaction()
+        for number in range(EACH):
+            for partition in range(size_of(topic)):
+                producer.produce(topic, values_of(partition, run)[number].encode(), partition=partition)
+            producer.poll(0)
+        producer.flush(WAIT_S)
+        producer.abort_transaction(WAIT_S) if run == "abort" else producer.commit_transaction(WAIT_S)
+
+    found = read(endpoint, topic, unique("group"), 2 * EACH * size_of(topic))
+    assert found == expected(topic, "commit", "again")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
-    AddPartitionsToTxnRequest,
     ConsumerGroupHeartbeatRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
@@ -161,40 +160,6 @@ def test_records_without_an_answer_are_stored(
 
     found = read(endpoint, name, unique("group"), 7 * EACH + 7)
     assert found == {one: [*values, str(one)] for one, values in expected(name, "a").items()}
-
-
-def test_transactions_are_refused(
-    client: RawClient, endpoint: Endpoint, topic: str, unique: UniqueName
-) -> None:
-    last = size_of(topic) - 1
-    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
-    request = batches(topic, [0, last], **fields)
-    request.transactional_id = unique("txn")
-    answer = client.request(request, PRODUCE_BY_NAME)
-    assert {one.error_code for one in answer.responses[0].partition_responses} == {
-        ErrorCode.INVALID_TXN_STATE
-    }
-
-    new = AddPartitionsToTxnRequest
-    added = new(
-        v3_and_below_transactional_id=unique("txn"),
-        v3_and_below_producer_id=7,
-        v3_and_below_topics=[
-            new.AddPartitionsToTxnTopic(name=topic, partitions=[0, last]),
-            new.AddPartitionsToTxnTopic(name="plain", partitions=[0]),
-        ],
-    )
-    results = client.request(added, 3).results_by_topic_v3_and_below
-    assert {
-        (one.name, code.partition_error_code) for one in results for code in one.results_by_partition
-    } == {(topic, ErrorCode.INVALID_TXN_STATE), ("plain", ErrorCode.OPERATION_NOT_ATTEMPTED)}
-
-    producer = Producer(endpoint.for_confluent | {"transactional.id": unique("txn")})
-    producer.init_transactions(WAIT_S)
-    producer.begin_transaction()
-    producer.produce(topic, b"never", partition=last)
-    with pytest.raises(KafkaException):
-        producer.commit_transaction(WAIT_S)
 
 
 @pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)

@@ -52,11 +52,11 @@ class Division:
     """Makes a partition of the answer, with its number and an error."""
 
 
-Judge = Callable[[Any, "PartitionGroup"], int]
-"""Returns the error of a partition of the request, or 0 after it has changed what it must."""
-
 TopicKey = tuple[str, bytes]
 """The name and the ID of a topic, as a message has them; versions have the one or the other."""
+
+Judge = Callable[[Any, "PartitionGroup", TopicKey], int]
+"""Returns the error of a partition of the request, or 0 after it has changed what it must."""
 
 
 class _Divided(NamedTuple):
@@ -120,7 +120,8 @@ def divide(exchange: Exchange, request: Any, division: Division, judge: Judge | 
             waves.setdefault(FIRST_GROUP, []).append(topic)
             continue
         has_virtual = True
-        for group, some in _by_group(topic, partitions, division, judge, refused.setdefault(key, [])).items():
+        found = _by_group(topic, partitions, division, judge, refused.setdefault(key, []))
+        for group, some in found.items():
             waves.setdefault(group, []).append(copied(topic, **{shape.partitions: some}))
     if not has_virtual:
         return False
@@ -138,7 +139,7 @@ def _by_group(
     topic: Any, partitions: PartitionMap, division: Division, judge: Judge | None, refused: list[Any]
 ) -> dict[PartitionGroup, list[Any]]:
     """Return the partitions of a topic with their physical numbers, by group."""
-    shape = division.request
+    shape, key = division.request, key_of(topic, division.request)
     found: dict[PartitionGroup, list[Any]] = {}
     for partition in in_steps(getattr(topic, shape.partitions)):
         number = partition if shape.number is None else getattr(partition, shape.number)
@@ -146,7 +147,7 @@ def _by_group(
             refused.append(division.refused(number, NO_PARTITION))
             continue
         group, physical = partitions.place_of(VirtualPartition(number))
-        error = 0 if judge is None else judge(partition, group)
+        error = 0 if judge is None else judge(partition, group, key)
         if error:
             refused.append(division.refused(number, error))
             continue
@@ -160,7 +161,7 @@ def join(
     exchange: Exchange,
     response: Any,
     division: Division,
-    change: Callable[[Any, PartitionGroup], None] | None = None,
+    change: Callable[[Any, PartitionGroup, TopicKey], None] | None = None,
 ) -> None:
     """Put the answers to all parts into the last one, with virtual partitions; `change` sees each of these."""
     divided = exchange.find(_DIVIDED)
@@ -178,7 +179,7 @@ def join(
                 physical = PhysicalPartition(getattr(partition, shape.number))
                 setattr(partition, shape.number, partitions.virtual_of(group, physical))
                 if change is not None:
-                    change(partition, group)
+                    change(partition, group, key)
             _add(joined, key, topic, shape)
     for key, refused in in_steps(divided.refused.items()):
         if refused:

@@ -23,7 +23,7 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, copied, key_of, virtual_topics
 from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
-from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, VirtualPartition
+from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
 from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, UnfitBatch, own_records
 from bifrost.wire.error_codes import ErrorCode
@@ -174,9 +174,6 @@ def _parts(exchange: Exchange, fetched: _Fetched, key: TopicKey, partition: Any)
     """Return what the virtual partitions get of the answer for their physical one."""
     readers = fetched.readers[key].get(partition.partition_index, {})
     parts = [copied(partition, partition_index=reader.partition) for reader in in_steps(readers.values())]
-    for part, group in zip(parts, readers, strict=True):
-        if group != FIRST_GROUP and part.aborted_transactions:
-            part.aborted_transactions = []
     if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
         _take_out_of_range(_scanned(exchange), fetched, key, list(zip(parts, readers.values(), strict=True)))
     elif not partition.error_code and readers:
@@ -224,6 +221,8 @@ def _give_records(
     lowest = min(reader.asked for reader in readers.values())
     for part, (group, reader) in zip(parts, readers.items(), strict=True):
         part.records = own.records[group] if records else partition.records
+        if part.aborted_transactions:
+            part.aborted_transactions = _aborted(part.aborted_transactions, own.aborts, reader.offset)
         position, fetched_to = own.positions[group], max(own.end, lowest, reader.asked)
         scanned.note((key, reader.partition), position, fetched_to, reader.leader_epoch)
         if 0 <= end <= fetched_to:
@@ -231,6 +230,22 @@ def _give_records(
             part.last_stable_offset = min(part.last_stable_offset, position)
     virtual.count("own_bytes", own.own_bytes)
     virtual.count("foreign_bytes", len(records) - own.own_bytes)
+
+
+def _aborted(transactions: list[Any], aborts: list[tuple[int, int]], offset: int) -> list[Any]:
+    """Return the aborted transactions of a physical partition that a consumer at an offset has to know.
+
+    The broker names those that end behind the lowest offset that it was asked for. A consumer that is further would
+    look for the markers of those that end before its own, and drop what the same producer has committed since.
+    """
+    return [
+        one
+        for one in in_steps(transactions)
+        if not any(
+            producer_id == one.producer_id and one.first_offset <= marker < offset
+            for producer_id, marker in aborts
+        )
+    ]
 
 
 def _starts_needed(exchange: Exchange, request: FetchRequest) -> AtBroker | None:

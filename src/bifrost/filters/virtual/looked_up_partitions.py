@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import Division, Shape, divide, join
+from bifrost.filters.virtual.division import Division, Shape, TopicKey, divide, join
 from bifrost.tenancy.virtual_partitions.virtual_batches import of_group
 from bifrost.wire.messages import (
     DescribeProducersResponse,
@@ -45,17 +45,21 @@ class DividedFilter:
         join(exchange, response, self._division, self._change)
         return FORWARD
 
-    def _change(self, partition: Any, group: PartitionGroup) -> None:
+    def _change(self, partition: Any, group: PartitionGroup, key: TopicKey) -> None:
         """Change nothing."""
 
 
 class ProducersFilter(DividedFilter):
-    """Shows the producers of a virtual partition, with the IDs that they know."""
+    """Shows the producers of a virtual partition, with the IDs that they know.
 
-    def _change(self, partition: Any, group: PartitionGroup) -> None:
+    A producer of transactions has its own ID in each of those that share a physical partition, so all show it.
+    """
+
+    def _change(self, partition: Any, group: PartitionGroup, key: TopicKey) -> None:
         own = []
         for producer in in_steps(partition.active_producers):
-            producer.producer_id = of_group(producer.producer_id, group)
+            if producer.current_txn_start_offset < 0 and producer.coordinator_epoch < 0:
+                producer.producer_id = of_group(producer.producer_id, group)
             if producer.producer_id >= 0:
                 own.append(producer)
         partition.active_producers = own

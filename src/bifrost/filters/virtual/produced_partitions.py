@@ -1,8 +1,8 @@
 """Produce to virtual partitions: each batch gets the mark of its group, and each group a request of its own.
 
 The mark is in the batch's producer ID. A client that is no idempotent producer has none, so its batches of all groups
-but the first are written by a producer of the connection's own (`OwnProducer`). Transactions are refused: their
-producer ID is the one that the coordinator knows, which leaves no room for a mark.
+but the first are written by a producer of the connection's own (`OwnProducer`). The producer ID of a transaction is the
+one that the coordinator knows, which leaves no room for a mark: see transactions/transactional_batches.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from bifrost.filters.steps import FORWARD, AtBroker, Close, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import Division, Shape, divide, join, key_of, virtual_topics
+from bifrost.filters.virtual.division import (
+    Division,
+    Shape,
+    TopicKey,
+    divide,
+    join,
+    key_of,
+    virtual_topics,
+)
+from bifrost.filters.virtual.transactions import transactional_batches
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, VirtualPartition
 from bifrost.tenancy.virtual_partitions.virtual_batches import (
     CORRUPT,
@@ -44,13 +53,13 @@ _REFUSED = {
     CORRUPT: ErrorCode.CORRUPT_MESSAGE,
     OLD_FORMAT: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     SEVERAL: ErrorCode.INVALID_RECORD,
-    # A producer cannot go on after it, so that it does not begin the same transaction for ever.
     TRANSACTIONAL: ErrorCode.INVALID_TXN_STATE,
     FOREIGN_PRODUCER: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
 }
 _REASONS = {
     ErrorCode.MESSAGE_TOO_LARGE: f"at most {MAX_DIVIDED_BYTES} bytes are divided by virtual partitions",
-    ErrorCode.INVALID_TXN_STATE: "topics with virtual partitions take no transactions",
+    ErrorCode.INVALID_TXN_STATE: "a batch is part of a transaction if its request is",
+    ErrorCode.TRANSACTION_ABORTABLE: "the sequences of the transaction are not known here",
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: "topics with virtual partitions take batches of format 2 alone",
 }
 
@@ -78,18 +87,26 @@ class ProducedPartitionsFilter:
         """Mark the batches, and divide them by group."""
         producer, sent = exchange.scope.producer, _measured(exchange, request)
         assert producer is not None, "connections of tenants with virtual partitions have one"
-        if sent.unnamed and not producer.has_epochs(sent.unnamed):
+        is_transactional = request.transactional_id is not None
+        need: AtBroker | None
+        if is_transactional:
+            need = transactional_batches.look_at(exchange, request, _DIVISION.request)
+            if need is not None:
+                return need
+        elif sent.unnamed and not producer.has_epochs(sent.unnamed):
             need = _begin(exchange, producer)
             if need is not None:
                 return need
         refused = 0
-        if request.transactional_id is not None:
-            refused = int(ErrorCode.INVALID_TXN_STATE)
-        elif len(sent.groups) > 1 and sent.size > MAX_DIVIDED_BYTES:
+        if len(sent.groups) > 1 and sent.size > MAX_DIVIDED_BYTES:
             refused = int(ErrorCode.MESSAGE_TOO_LARGE)
 
-        def judge(partition: Any, group: PartitionGroup) -> int:
-            code = refused or _mark(partition, group, producer)
+        def judge(partition: Any, group: PartitionGroup, key: TopicKey) -> int:
+            code = refused
+            if is_transactional:
+                code = transactional_batches.judge(exchange, partition, group, key, refused)
+            elif not code:
+                code = _mark(partition, group, producer)
             virtual_topics(exchange).count("refused_batches", bool(code))
             return code
 
@@ -103,7 +120,12 @@ class ProducedPartitionsFilter:
         """Join the answers; the request may also have gone on without being decoded."""
         if exchange.trip is not None:
             return _with_virtual_partitions(response, cast("PartitionTrip", exchange.trip))
-        join(exchange, response, _DIVISION)
+
+        def change(partition: Any, group: PartitionGroup, key: TopicKey) -> None:
+            transactional_batches.take_answer(exchange, partition, key)
+
+        join(exchange, response, _DIVISION, change)
+        transactional_batches.end_answers(exchange)
         return FORWARD
 
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import Division, Shape, divide, join, virtual_topics
+from bifrost.filters.virtual.division import Division, Shape, TopicKey, divide, join, virtual_topics
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import AddPartitionsToTxnResponse, DeleteRecordsResponse
+from bifrost.wire.messages import DeleteRecordsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
     from bifrost.wire.entity import Entity
     from bifrost.wire.message import Message
-    from bifrost.wire.messages import AddPartitionsToTxnRequest, DeleteRecordsRequest, DescribeLogDirsRequest
+    from bifrost.wire.messages import DeleteRecordsRequest, DescribeLogDirsRequest
 
 
 class RefusedGroupsFilter(RequestFilter):
@@ -36,30 +36,6 @@ class RefusedGroupsFilter(RequestFilter):
         return Close(text) if answer is None else Answer(answer)
 
 
-class TransactionPartitionsFilter(RequestFilter):
-    """Refuses topics with virtual partitions in a transaction, and with them the whole request, as a broker does."""
-
-    def on_request(self, exchange: Exchange, request: AddPartitionsToTxnRequest) -> RequestStep:
-        """Answer if there is such a topic."""
-        virtual = virtual_topics(exchange)
-        if all(virtual.map_of(topic.name) is None for topic in in_steps(request.v3_and_below_topics)):
-            return FORWARD
-        new = AddPartitionsToTxnResponse
-        answer = AddPartitionsToTxnResponse()
-        for topic in in_steps(request.v3_and_below_topics):
-            code = ErrorCode.OPERATION_NOT_ATTEMPTED
-            if virtual.map_of(topic.name) is not None:
-                code = ErrorCode.INVALID_TXN_STATE
-            results = [
-                new.AddPartitionsToTxnPartitionResult(partition_index=number, partition_error_code=int(code))
-                for number in in_steps(topic.partitions)
-            ]
-            answer.results_by_topic_v3_and_below.append(
-                new.AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=results)
-            )
-        return Answer(answer)
-
-
 _BY_INDEX = Shape("topics", "name", "partitions", "partition_index")
 _DELETION = Division(
     _BY_INDEX,
@@ -71,7 +47,7 @@ _DELETION = Division(
 )
 
 
-def _refuse_deletion(partition: Any, group: PartitionGroup) -> int:
+def _refuse_deletion(partition: Any, group: PartitionGroup, key: TopicKey) -> int:
     return int(ErrorCode.POLICY_VIOLATION)
 
 

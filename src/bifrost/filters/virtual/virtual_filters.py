@@ -24,9 +24,12 @@ from bifrost.filters.virtual.refused_requests import (
     LogDirsOfPartitionsFilter,
     RecordDeletionOfPartitionsFilter,
     RefusedGroupsFilter,
-    TransactionPartitionsFilter,
 )
 from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
+from bifrost.filters.virtual.transactions.transaction_partitions import (
+    AddedToTransactionFilter,
+    DescribedTransactionsFilter,
+)
 from bifrost.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -59,7 +62,8 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (CompactionFilter(),),
     ApiKey.DELETE_RECORDS: (RecordDeletionOfPartitionsFilter(),),
     ApiKey.DESCRIBE_LOG_DIRS: (LogDirsOfPartitionsFilter(),),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (TransactionPartitionsFilter(),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (AddedToTransactionFilter(),),
+    ApiKey.DESCRIBE_TRANSACTIONS: (DescribedTransactionsFilter(),),
     ApiKey.OFFSET_COMMIT: (CommittedPartitionsFilter(),),
     ApiKey.TXN_OFFSET_COMMIT: (TransactionOffsetsFilter(),),
     ApiKey.OFFSET_FETCH: (FetchedOffsetsFilter(),),

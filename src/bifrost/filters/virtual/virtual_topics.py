@@ -25,6 +25,7 @@ from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
+from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
@@ -68,6 +69,7 @@ class TenantVirtualTopics:
         """
         self.rules, self.tenant = PartitionRules(rules), tenant
         self.stretches = KnownStretches()
+        self.numbers = TransactionNumbers()
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
         self.hits: Counter[tuple[str, str]] = Counter() if hits is None else hits
         self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
@@ -96,7 +98,7 @@ class VirtualTopics:
     def __init__(self, tenant: TenantVirtualTopics, namespace: Namespace, guard: Guard | None) -> None:
         """Know no topic yet; see `TenantVirtualTopics.topics`."""
         self.rules, self.namespace = tenant.rules, namespace
-        self.stretches = tenant.stretches
+        self.stretches, self.numbers = tenant.stretches, tenant.numbers
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, bool, Names], Names] = {}

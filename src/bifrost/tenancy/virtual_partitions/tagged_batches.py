@@ -7,6 +7,9 @@ The producer ID of a transaction is the one that the coordinator knows, so it ha
 of group 0 has no tag. The gateway alone writes tags: a batch of a client that begins with one is refused, and what
 consumers get has none. A batch is unpacked for it, and packed again if it has a tag.
 
+A claim is a batch of the gateway's own (transaction_claims.py), of one record without key and value, whose header is
+`__virtual_partition_claim` with the claim's mark. It is of no group.
+
 Compaction could remove the first record; topics with virtual partitions are not compacted.
 
 Source: Kafka's DefaultRecord, DefaultRecordBatch.
@@ -14,6 +17,7 @@ Source: Kafka's DefaultRecord, DefaultRecordBatch.
 
 from __future__ import annotations
 
+import struct
 from struct import Struct
 from typing import NamedTuple
 
@@ -26,6 +30,8 @@ from bifrost.wire.error_codes import ErrorCode
 
 TAG = b"__virtual_partition_group"
 """The header's key."""
+CLAIM = b"__virtual_partition_claim"
+"""That of a claim."""
 MAX_UNPACKED = 16 * 1024 * 1024
 """Most bytes of the records of a transactional batch, unpacked; producers have batches of 16 KiB to 1 MiB."""
 GROUPS = 128
@@ -34,6 +40,11 @@ GROUPS = 128
 _HEADER, _CRC_FROM, _MAGIC = 61, 21, 2
 _LENGTH, _CHECKSUM, _SEQUENCE = Struct(">i"), Struct(">I"), Struct(">i")
 _LENGTH_AT, _MAGIC_AT, _CHECKSUM_AT, _SEQUENCE_AT, _UNCOUNTED = 8, 16, 17, 53, 12
+_ATTRIBUTES_AT, _MAX_TIME_AT, _PRODUCER_ID_AT, _COUNT_AT = 21, 35, 43, 57
+_TRANSACTIONAL = b"\0\x10"
+"""Attributes: not compressed, with the producer's times."""
+_NONE = b"\x01"
+"""A varint: -1, the length of a key or value that is null."""
 _LONGEST_VARINT = 10
 _ROOM_FOR_TAG = 1024
 """Bytes by which a tag makes the records longer, at the most."""
@@ -105,7 +116,7 @@ class TransactionalBatch:
         self._batch, self._section = batch, _unpacked(batch, MAX_UNPACKED)
         first = _first(self._section)
         if _headers_have_tag(self._section, first):
-            raise ForeignTag(f"the header {TAG.decode()} is the gateway's own")
+            raise ForeignTag(f"the headers {TAG.decode()} and {CLAIM.decode()} are the gateway's own")
         self.number = Numbered(
             batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count
         )
@@ -127,9 +138,33 @@ class TransactionalBatch:
         )
         return _with_section(header, self._batch.codec, _varint(len(body)) + body, section[first.end :])
 
+    def claim(self, sequence: int, mark: bytes) -> bytes:
+        """Return the claim of a transaction that goes on with this batch, with its time."""
+        header = bytearray(self._batch.data[:_HEADER])
+        times = header[_MAX_TIME_AT : _MAX_TIME_AT + 8]
+        header[_ATTRIBUTES_AT:_PRODUCER_ID_AT] = _TRANSACTIONAL + bytes(4) + times + times
+        _SEQUENCE.pack_into(header, _SEQUENCE_AT, sequence)
+        header[_COUNT_AT:_HEADER] = _LENGTH.pack(1)
+        body = bytes(3) + _NONE + _NONE + _varint(1) + _varint(len(CLAIM)) + CLAIM + _varint(len(mark)) + mark
+        return b"".join(_sealed(header, (_varint(len(body)) + body,)))
+
+
+def mark_of(records: Records | None) -> bytes | None:
+    """Return the mark of a stored claim, which is the first of fetched batches; None: another batch is there."""
+    data = memoryview(records or b"")
+    try:
+        batch = as_batch(data[: _LENGTH.unpack_from(data, _LENGTH_AT)[0] + _UNCOUNTED])
+        section = _unpacked(batch, MAX_UNPACKED)
+        first = _first(section)
+        key, at = _field(section, first.headers_at, first.end)
+        value, _ = _field(section, at, first.end)
+    except (RecordsError, struct.error):
+        return None
+    return None if key is None or bytes(key) != CLAIM or value is None else bytes(value)
+
 
 def opened(data: memoryview) -> tuple[int, memoryview]:
-    """Return the group of a stored transactional batch, and its records, unpacked.
+    """Return the group of a stored transactional batch, GROUPS for a claim, and its records, unpacked.
 
     Raises:
         RecordsError: it is broken.
@@ -220,11 +255,13 @@ def _first(section: memoryview) -> _First:
 
 
 def _group(section: memoryview, first: _First) -> int:
-    """Return the group that the first header says; 0: it is no tag."""
+    """Return the group that the first header says; 0: it is no tag, GROUPS: it is that of a claim."""
     if not first.header_count:
         return 0
     key, at = _field(section, first.headers_at, first.end)
     value, _ = _field(section, at, first.end)
+    if key is not None and bytes(key) == CLAIM:
+        return GROUPS
     if key is None or bytes(key) != TAG or value is None or len(value) != 1 or not 0 < value[0] < GROUPS:
         return 0
     return value[0]
@@ -234,7 +271,7 @@ def _headers_have_tag(section: memoryview, first: _First) -> bool:
     at = first.headers_at
     for _ in range(first.header_count):
         key, at = _field(section, at, first.end)
-        if key is not None and bytes(key) == TAG:
+        if key is not None and bytes(key) in (TAG, CLAIM):
             return True
         _, at = _field(section, at, first.end)
     return False

@@ -12,8 +12,7 @@ refused.
 
 A number may go to another batch only if no broker can have stored the first one: else it would take the second for a
 repetition and drop it. So after a refusal no new batch passes until all later ones were refused as well; and numbers
-are never used on a guess. Another gateway may have written since: `TransactionNumbers.check` compares them with what
-the broker says (DescribeProducers). What does not agree while a transaction is open is lost: the producer has to abort.
+are never used on a guess: transaction_claims.py says how a process knows that no other has given any.
 
 Source: Kafka's ProducerAppendInfo.checkSequence, ProducerStateEntry (which keeps five batches).
 """
@@ -25,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.transaction_claims import TransactionClaims, Wanted
 from bifrost.wire.error_codes import ErrorCode
 
 WORD = 1 << 31
@@ -44,7 +44,7 @@ SEND_AGAIN = int(ErrorCode.NOT_ENOUGH_REPLICAS)
 """The error with which producers send a batch again and take it for not stored, without asking for metadata first."""
 GAP = int(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 REPEATED = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
-LOST = -1
+LOST = -2
 """Not a code of Kafka's: the abortable error of the request's version."""
 
 REFUSALS = frozenset(
@@ -69,6 +69,19 @@ REFUSALS = frozenset(
     }
 )
 """Errors after which a leader has not stored a batch. Others, such as that of a leader that is away, do not say."""
+GIVEN_UP = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+"""Those after which a client gives a batch up and may stay in its epoch. It must not if an earlier try is still under
+way: see transaction_claims.py."""
 
 Place = tuple[bytes, int]
 """A physical topic and one of its partitions."""
@@ -112,7 +125,8 @@ class Known(NamedTuple):
     epoch: int = -1
     """-1: it knows no such producer."""
     last_sequence: int = -1
-    has_transaction: bool = False
+    transaction_start: int = -1
+    """Where its open transaction begins in the partition; -1: it has none there."""
 
 
 NOTHING_KNOWN = Known()
@@ -125,11 +139,12 @@ class Numbers:
     next: int
     is_joined: bool
     """Whether virtual partitions may be anywhere in their sequences: others have numbered before."""
+    claim_offset: int
+    """Where the claim is stored with which the transaction begins in the partition."""
+    is_one_transaction: bool
+    """Whether the epoch has one transaction (transactions V2, KIP-890)."""
     sender: object
     """The connection that uses them."""
-    whole_from: int | None
-    """From which number on a broker has stored all up to its last one; None: a broker that knows nothing of a producer
-    begins with any sequence, so the first ones may be missing."""
     stored: dict[PartitionGroup, list[Assigned]] = field(default_factory=dict)
     """The last ones of each virtual partition, in order."""
     waiting: list[Assigned] = field(default_factory=list)
@@ -140,39 +155,27 @@ class Numbers:
     """The lowest number that was refused, until it is used again."""
     is_lost: bool = False
 
-    def must_ask(self, sender: object, *, is_one_transaction: bool) -> bool:
-        """Whether the broker must be asked before the next batch.
+    def must_ask(self, sender: object) -> bool:
+        """Whether the broker must be asked before the next batch of a connection if the transaction is still the same.
 
-        Args:
-            sender: the connection of the batch.
-            is_one_transaction: whether an epoch has one transaction (transactions V2, KIP-890). Else another gateway
-                may have numbered one between two of this one's.
+        As long as the client awaits an answer over the same connection, it ends no transaction.
         """
-        return sender is not self.sender or not (self.waiting or is_one_transaction)
+        is_waiting = sender is self.sender and any(batch.is_under_way for batch in self.waiting)
+        return not (self.is_one_transaction or is_waiting)
 
-    def agrees(self, known: Known, sender: object) -> bool:
-        """Whether what a broker says fits; then go on for a connection."""
-        begin = self.waiting[0].number if self.waiting else self.next
-        ends = [begin, *(batch.end for batch in self.waiting)]
-        wanted = known.last_sequence
-        fitting = [
-            end for end in ends if (end == 0 if wanted < 0 else end > 0 and (end - 1) % WORD == wanted)
-        ]
-        if not fitting:
-            return False
-        last = fitting[-1]
-        if sender is not self.sender:
-            for batch in self.waiting:
-                batch.is_sure = batch.is_under_way = False
-            self.sender = sender
-            if self.refused_from is not None:
-                self.is_lost = True
-        for batch in [one for one in self.waiting if one.end <= last]:
-            if self.whole_from is None or batch.number < self.whole_from:
-                self.is_lost = True
-                break
-            self._store(batch)
-        return True
+    def go_on(self, sender: object) -> None:
+        """Go on for a connection. What is under way on another one may arrive at any time, or never."""
+        if sender is self.sender:
+            return
+        self.sender = sender
+        for batch in self.waiting:
+            batch.is_sure = batch.is_under_way = False
+        if self.refused_from is not None:
+            self.is_lost = True
+
+    def begin_transaction(self, claim_offset: int, sender: object) -> None:
+        """Go on behind the claim of the next transaction; nothing of the one before is without an answer."""
+        self.next, self.claim_offset, self.sender = self.next + 1, claim_offset, sender
 
     def assign(self, group: PartitionGroup, first: int, count: int) -> Assigned | int:
         """Return a batch with its number, or the error with which it is refused."""
@@ -205,8 +208,6 @@ class Numbers:
         if code in (0, REPEATED):
             if not batch.is_stored:
                 self._store(batch)
-            if self.whole_from is None or batch.number < self.whole_from:
-                self.whole_from = batch.number
             if not code:
                 batch.offset, batch.append_time_ms = offset, append_time_ms
             self._settle()
@@ -221,6 +222,9 @@ class Numbers:
             self.waiting.remove(batch)
             known = batch.number if self.refused_from is None else self.refused_from
             self.refused_from = min(batch.number, known)
+        elif code in GIVEN_UP:
+            self.is_lost = True
+            return LOST
         else:
             batch.is_sure = False
         self._settle()
@@ -261,6 +265,7 @@ class TransactionNumbers:
         """Know none."""
         self._known: OrderedDict[Key, Numbers] = OrderedDict()
         self._groups = 0
+        self.claims = TransactionClaims()
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -270,33 +275,64 @@ class TransactionNumbers:
         """Return those of a producer, epoch and partition; None: there are none."""
         return self._known.get(key)
 
-    def check(self, key: Key, known: Known, sender: object, *, is_one_transaction: bool) -> Numbers | int:
-        """Return numbers that agree with what a broker says, or the error that a batch gets.
+    def check(self, key: Key, known: Known, sender: object) -> Numbers | Wanted | int:
+        """Return numbers that hold by what a broker says, the claim that is wanted, or the error that a batch gets.
 
         Args:
             key: whose they are.
             known: the broker's word on the producer.
             sender: the connection that goes on with them.
-            is_one_transaction: as in `must_ask`.
         """
         epoch, numbers = key[1], self._known.get(key)
         if known.epoch > epoch:
             return int(ErrorCode.INVALID_PRODUCER_EPOCH)
         here = known if known.epoch == epoch else NOTHING_KNOWN
-        if numbers is not None:
-            if numbers.is_lost or numbers.agrees(here, sender):
+        if here.transaction_start >= 0:
+            if numbers is not None and numbers.claim_offset == here.transaction_start:
+                numbers.go_on(sender)
                 return numbers
-            if numbers.waiting and not here.has_transaction:
-                numbers.is_lost = True
+            if self.claims.number_of(key) != here.last_sequence:
+                return LOST
+            # A claim of this process whose answer was lost: what is stored there decides.
+            return Wanted(here.last_sequence, is_joined=True)
+        if numbers is not None and (numbers.is_lost or numbers.waiting):
+            return LOST
+        # Where a broker knows nothing of a producer, it may have forgotten it.
+        is_joined = here.last_sequence >= 0 or known.epoch < 0
+        return Wanted((here.last_sequence + 1) % WORD, is_joined)
+
+    def settle(
+        self,
+        key: Key,
+        claim: Wanted,
+        stored: tuple[int, bytes | None],
+        sender: object,
+        *,
+        is_one_transaction: bool,
+    ) -> Numbers | int:
+        """Return the numbers behind a claim, or the error that a batch gets.
+
+        Args:
+            key: whose they are.
+            claim: what was wanted.
+            stored: where the broker says that it is stored, and whose mark is there.
+            sender: the connection that goes on with them.
+            is_one_transaction: whether an epoch has one transaction (transactions V2, KIP-890).
+        """
+        offset, mark = stored
+        numbers = self._known.get(key)
+        if numbers is not None and numbers.claim_offset == offset:
+            numbers.go_on(sender)
+            return numbers
+        if not self.claims.take(key, claim.number, mark):
+            return LOST
+        if numbers is not None:
+            if numbers.next % WORD == claim.number and not (numbers.waiting or numbers.is_lost):
+                numbers.begin_transaction(offset, sender)
                 return numbers
             self._forget(key)
-        if here.has_transaction:
-            return LOST
-        # Where a broker knows nothing of a producer, it takes any sequence, for it may have forgotten it.
-        is_joined = (here.last_sequence >= 0 or known.epoch < 0) and not is_one_transaction
-        begin = here.last_sequence + 1
-        whole_from = begin if known.epoch >= 0 else None
-        numbers = self._known[key] = Numbers(begin, is_joined, sender, whole_from)
+        numbers = Numbers(claim.number + 1, claim.is_joined, offset, is_one_transaction, sender)
+        self._known[key] = numbers
         return numbers
 
     def use(self, key: Key, group: PartitionGroup) -> int:

@@ -44,12 +44,19 @@ def test_producers_are_shown_to_their_own_virtual_partition(stage: Stage) -> Non
 
     def told(name: str, **producers: list[int]) -> Any:
         some = [
-            {"partition_index": int(one[1:]), "active_producers": [{"producer_id": two} for two in ids]}
+            {
+                "partition_index": int(one[1:]),
+                "active_producers": [
+                    {"producer_id": two, "coordinator_epoch": 0 if two == 12 else -1, "last_sequence": 3}
+                    for two in ids
+                ],
+            }
             for one, ids in producers.items()
         ]
         return messages.build("DescribeProducersResponse", {"topics": [{"name": name, "partitions": some}]})
 
-    stored = [7, 8 + (1 << 40), 9 + (2 << 40), 10 + (2 << 40)]
+    # The last one has transactions, of which no producer ID says where they write.
+    stored = [7, 8 + (1 << 40), 9 + (2 << 40), 10 + (2 << 40), 12]
     assert (
         stage.play()
         >> client_sends(asked("orders", 0, 4), 0)
@@ -57,5 +64,5 @@ def test_producers_are_shown_to_their_own_virtual_partition(stage: Stage) -> Non
         << to_broker(asked(ORDERS, 0))
         >> broker_answers(told(ORDERS, p0=stored))
         >> broker_answers(told(ORDERS, p0=stored))
-        << to_client(told("orders", p0=[7], p4=[9, 10]))
+        << to_client(told("orders", p0=[7, 12], p4=[9, 10, 12]))
     )

@@ -12,7 +12,6 @@ from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
 from support.stage.playbook import (
-    Playbook,
     broker_answers,
     client_sends,
     ends,
@@ -160,7 +159,7 @@ REFUSED = [
     (
         build_batch([b"v"], producer_id=7, base_sequence=0, is_transactional=True),
         ErrorCode.INVALID_TXN_STATE,
-        "topics with virtual partitions take no transactions",
+        "a batch is part of a transaction if its request is",
     ),
     (IDEMPOTENT[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE, None),
     (IDEMPOTENT + IDEMPOTENT, ErrorCode.INVALID_RECORD, None),
@@ -220,24 +219,6 @@ def test_a_large_request_for_one_group_is_not_divided(stage: Stage, monkeypatch:
         >> client_sends(sent("orders", dict.fromkeys([0, 1], IDEMPOTENT)), 9)
         << to_broker(sent(ORDERS, {0: IDEMPOTENT, 1: IDEMPOTENT}))
     )
-
-
-def test_requests_of_a_transaction_are_refused(stage: Stage) -> None:
-    divided(stage, "orders")
-    text = "topics with virtual partitions take no transactions"
-    book: Playbook = (
-        stage.play()
-        >> client_sends(sent("orders", {0: IDEMPOTENT}, transactional_id="mine"), 9)
-        << to_broker(
-            messages.build(
-                "ProduceRequest",
-                {"acks": -1, "timeout_ms": 1500, "transactional_id": physical_name("acme", "mine")},
-            )
-        )
-        >> broker_answers(messages.build("ProduceResponse", {}))
-        << to_client(answered("orders", {}, p0=(ErrorCode.INVALID_TXN_STATE, text)))
-    )
-    assert book
 
 
 def test_requests_without_an_answer_have_none(stage: Stage) -> None:

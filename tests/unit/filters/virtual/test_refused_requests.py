@@ -63,39 +63,6 @@ def test_other_tenants_have_such_groups(stage: Stage) -> None:
     )
 
 
-def test_a_transaction_has_no_such_topic(stage: Stage) -> None:
-    divided(stage, "orders")
-
-    def asked(transactional_id: str, **topics: list[int]) -> Any:
-        entries = [{"name": name, "partitions": some} for name, some in topics.items()]
-        return messages.build(
-            "AddPartitionsToTxnRequest",
-            {"v3_and_below_transactional_id": transactional_id, "v3_and_below_topics": entries},
-        )
-
-    def told(**topics: dict[int, int]) -> Any:
-        entries = [
-            {
-                "name": name,
-                "results_by_partition": [
-                    {"partition_index": one, "partition_error_code": code} for one, code in some.items()
-                ],
-            }
-            for name, some in topics.items()
-        ]
-        return messages.build("AddPartitionsToTxnResponse", {"results_by_topic_v3_and_below": entries})
-
-    assert (
-        stage.play()
-        >> client_sends(asked("txn", orders=[0, 4], billing=[1]), 3)
-        << to_client(told(orders={0: 48, 4: 48}, billing={1: 55}))
-        >> client_sends(asked("txn", billing=[1]), 3)
-        << to_broker(asked(physical_name("acme", "txn"), **{BILLING: [1]}))
-        >> broker_answers(told(**{BILLING: {1: 0}}))
-        << to_client(told(billing={1: 0}))
-    )
-
-
 def test_records_are_not_deleted() -> None:
     stage = Stage({"acme": Tenant(("orders", "billing"), allow_topic_deletion=True)})
     divided(stage, "orders")

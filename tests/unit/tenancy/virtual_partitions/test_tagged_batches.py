@@ -14,12 +14,15 @@ from bifrost.records.crc32c import crc32c
 from bifrost.tenancy.virtual_partitions import tagged_batches
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.tagged_batches import (
+    CLAIM,
+    GROUPS,
     MAX_UNPACKED,
     TAG,
     ForeignTag,
     NotTransactional,
     TransactionalBatch,
     is_abort,
+    mark_of,
     opened,
     without_tag,
 )
@@ -232,3 +235,37 @@ def test_each_group_gets_its_own_batches_and_the_markers_before_them(codec: int)
     assert last_offsets(log, 9) == (9, {0: 4, 1: 8, 2: 6})
     end, batch = first_batch(log, 1, 3, -1)
     assert (end, None if batch is None else as_batch(batch).base_offset) == (9, 8)
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_a_claim_is_a_batch_of_no_group(codec: int) -> None:
+    batch, mark = transactional(b"a", b"b", codec=codec), bytes(range(16))
+    made = TransactionalBatch(batch).claim(9, mark)
+    sent, claim = as_batch(batch), as_batch(made)
+
+    assert sealed(made) == made
+    assert (claim.attributes, claim.base_sequence, claim.record_count) == (TRANSACTIONAL, 9, 1)
+    assert (claim.producer_id, claim.producer_epoch) == (sent.producer_id, sent.producer_epoch)
+    assert (claim.base_timestamp_ms, claim.max_timestamp_ms) == (sent.max_timestamp_ms,) * 2
+    (record,) = records_of(made)
+    assert (record.key, record.value) == (None, None)
+    assert [(bytes(key), value) for key, value in record.headers] == [(CLAIM, mark)]
+    assert opened(memoryview(made))[0] == GROUPS
+    log = log_of(made, tagged(batch, 1))
+    found = own_records(log, {PartitionGroup(group): 0 for group in range(2)})
+    assert [values for *_, values in shown(found, 0)] == [[]]
+    assert shown(found, 1) == [(0, 48, []), (1, 16, [b"a", b"b"])]
+    assert last_offsets(log, 9) == (3, {1: 2})
+
+
+def test_the_mark_of_a_claim_is_read_from_what_is_stored() -> None:
+    claim = TransactionalBatch(transactional(b"a")).claim(0, b"m" * 16)
+
+    assert mark_of(claim) == mark_of(memoryview(claim + transactional(b"b"))) == b"m" * 16
+    for other in (None, b"", claim[:30], claim[:-3], transactional(b"a"), COMMIT, b"\xff" * 80):
+        assert mark_of(other) is None
+
+
+def test_a_client_sends_no_claim() -> None:
+    with pytest.raises(ForeignTag):
+        TransactionalBatch(with_headers((b"a", b""), (CLAIM, b"m" * 16)))

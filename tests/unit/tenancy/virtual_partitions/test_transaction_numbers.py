@@ -2,12 +2,12 @@ import pytest
 
 from bifrost.tenancy.virtual_partitions import transaction_numbers
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.transaction_claims import Wanted
 from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     GAP,
     LOST,
     NOTHING_KNOWN,
     REMEMBERED,
-    REPEATED,
     SEND_AGAIN,
     WORD,
     Assigned,
@@ -22,10 +22,20 @@ A, B = PartitionGroup(0), PartitionGroup(1)
 BUSY, AWAY = int(ErrorCode.CONCURRENT_TRANSACTIONS), int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def begun(known: Known = NOTHING_KNOWN, sender: object = None, *, is_v2: bool = False) -> Numbers:
-    found = TransactionNumbers().check(KEY, known, sender, is_one_transaction=is_v2)
+def settled(
+    known: TransactionNumbers, said: Known = NOTHING_KNOWN, sender: object = None, offset: int = 50
+) -> Numbers:
+    """Return numbers behind a claim that is stored."""
+    wanted = known.check(KEY, said, sender)
+    assert isinstance(wanted, Wanted)
+    mark = known.claims.mark(KEY, wanted.number, lambda: b"mark")
+    found = known.settle(KEY, wanted, (offset, mark), sender, is_one_transaction=False)
     assert isinstance(found, Numbers)
     return found
+
+
+def begun(said: Known = NOTHING_KNOWN, sender: object = None) -> Numbers:
+    return settled(TransactionNumbers(), said, sender)
 
 
 def assigned(numbers: Numbers, group: PartitionGroup, first: int, count: int = 1) -> Assigned:
@@ -44,11 +54,11 @@ def test_groups_count_together() -> None:
     numbers = begun()
     made = [stored(numbers, *one).sequence for one in ((A, 0, 3), (B, 0, 2), (A, 3, 1), (B, 2, 1))]
 
-    assert made == [0, 3, 5, 6]
+    assert made == [1, 4, 6, 7], "the claim has the first one"
 
 
 def test_sequences_go_on_at_zero() -> None:
-    numbers = begun(Known(1, WORD - 2))
+    numbers = begun(Known(1, WORD - 3))
 
     assert [stored(numbers, A, first, 2).sequence for first in (WORD - 2, 0)] == [WORD - 1, 1]
 
@@ -58,7 +68,7 @@ def test_a_gap_is_refused() -> None:
     stored(numbers, A, 0)
 
     assert (numbers.assign(A, 2, 1), numbers.assign(A, 0, 2)) == (GAP, GAP)
-    assert begun(is_v2=True).assign(A, 1, 1) == GAP
+    assert begun(Known(0)).assign(A, 1, 1) == GAP, "an epoch begins with the first batch"
 
 
 def test_the_last_five_batches_are_recognised() -> None:
@@ -68,7 +78,7 @@ def test_the_last_five_batches_are_recognised() -> None:
     assert [numbers.assign(A, first, 1) for first in range(1, REMEMBERED + 1)] == made[1:]
     assert numbers.assign(A, 0, 1) == GAP
     assert numbers.answered(made[1], GAP, -1, -1) == 0
-    assert made[1].offset == 101
+    assert made[1].offset == 102
 
 
 def test_what_was_sent_before_a_refusal_was_known_is_no_beginning() -> None:
@@ -78,7 +88,7 @@ def test_what_was_sent_before_a_refusal_was_known_is_no_beginning() -> None:
     assert numbers.assign(A, 6, 1) == SEND_AGAIN
     assert numbers.answered(two, GAP, -1, -1) == SEND_AGAIN
     assert numbers.assign(A, 6, 1) == GAP
-    assert assigned(numbers, A, 4).sequence == 0
+    assert assigned(numbers, A, 4).sequence == 1
 
 
 def test_a_batch_without_an_answer_keeps_its_number() -> None:
@@ -100,50 +110,100 @@ def test_batches_behind_a_refused_one_may_be_stored_for_all_that_is_known() -> N
     assert numbers.assign(A, 0, 1) == LOST
 
 
-def test_another_connection_goes_on_where_the_broker_agrees() -> None:
-    known, one, two = TransactionNumbers(), object(), object()
-    numbers = known.check(KEY, Known(0), one, is_one_transaction=False)
-    assert isinstance(numbers, Numbers)
-    first, second = assigned(numbers, A, 0, 2), assigned(numbers, B, 0, 2)
-    assert numbers.must_ask(two, is_one_transaction=True)
-    assert not numbers.must_ask(one, is_one_transaction=False)
+def test_what_is_given_up_with_an_earlier_try_under_way_aborts() -> None:
+    """Else the earlier one could become part of the next transaction of the epoch."""
+    numbers = begun(Known(0))
+    one = assigned(numbers, A, 0)
+    assert numbers.answered(one, AWAY, -1, -1) == AWAY
+    assert assigned(numbers, A, 0) is one
 
-    assert known.check(KEY, Known(1, 1, has_transaction=True), two, is_one_transaction=False) is numbers
-    assert (first.is_stored, second.is_stored, second.is_sure) == (True, False, False)
-    assert numbers.answered(assigned(numbers, A, 0, 2), GAP, -1, -1) == REPEATED
+    assert numbers.answered(one, int(ErrorCode.MESSAGE_TOO_LARGE), -1, -1) == LOST
+    assert numbers.assign(B, 0, 1) == LOST
+
+
+def test_another_connection_goes_on_in_the_same_transaction() -> None:
+    known, one, two = TransactionNumbers(), object(), object()
+    numbers = settled(known, Known(0), one)
+    first, second = assigned(numbers, A, 0, 2), assigned(numbers, B, 0, 2)
+    assert numbers.must_ask(two)
+    assert not numbers.must_ask(one), "the client awaits answers, so it ends no transaction"
+
+    assert known.check(KEY, Known(1, 2, 50), two) is numbers
+    assert (first.is_sure, second.is_sure) == (False, False)
+    assert numbers.answered(assigned(numbers, A, 0, 2), 0, 51, -1) == 0
     assert numbers.assign(B, 0, 2) is second
+
+
+def test_a_refusal_before_another_connection_is_lost() -> None:
+    numbers = begun(Known(0), "one")
+    one = assigned(numbers, A, 0)
+    assigned(numbers, B, 0)
+    numbers.answered(one, BUSY, -1, -1)
+    numbers.go_on("two")
+
+    assert numbers.assign(A, 0, 1) == LOST
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (Known(1, 9, has_transaction=True), LOST),
+        (Known(1, 9, 60), LOST),
         (Known(2), int(ErrorCode.INVALID_PRODUCER_EPOCH)),
-        (Known(1, 9), 10),
-        (Known(0, 9, has_transaction=True), 0),
-        (NOTHING_KNOWN, 0),
+        (Known(1, 9), Wanted(10, is_joined=True)),
+        (Known(0, 9, 60), Wanted(0, is_joined=False)),
+        (NOTHING_KNOWN, Wanted(0, is_joined=True)),
+        (Known(1, WORD - 1), Wanted(0, is_joined=True)),
     ],
 )
-def test_what_the_broker_says_decides(said: Known, expected: int) -> None:
+def test_what_the_broker_says_decides(said: Known, expected: int | Wanted) -> None:
     known = TransactionNumbers()
-    numbers = known.check(KEY, Known(0), None, is_one_transaction=False)
-    assert isinstance(numbers, Numbers)
+    stored(settled(known), A, 0)
+
+    assert known.check(KEY, said, object()) == expected
+
+
+def test_the_next_transaction_goes_on_behind_its_claim() -> None:
+    known = TransactionNumbers()
+    numbers = settled(known)
     stored(numbers, A, 0)
-    found = known.check(KEY, said, object(), is_one_transaction=False)
+    again = settled(known, Known(1, 1), offset=60)
 
-    assert (found.next if isinstance(found, Numbers) else found) == expected
+    assert again is numbers
+    assert numbers.assign(A, 2, 1) == GAP
+    assert (assigned(numbers, A, 1).sequence, numbers.claim_offset) == (3, 60)
 
 
-def test_what_a_broker_has_begun_in_the_middle_is_lost() -> None:
+def test_numbers_of_others_between_two_transactions_make_new_ones() -> None:
     known = TransactionNumbers()
-    numbers = known.check(KEY, NOTHING_KNOWN, None, is_one_transaction=False)
-    assert isinstance(numbers, Numbers)
-    assigned(numbers, A, 0)
-    assigned(numbers, B, 0)
-    found = known.check(KEY, Known(1, 1, has_transaction=True), object(), is_one_transaction=False)
+    stored(settled(known), A, 0)
+    again = settled(known, Known(1, 20), offset=60)
 
-    assert isinstance(found, Numbers)
-    assert found.assign(A, 0, 1) == LOST, "the broker may have stored the second one alone"
+    assert assigned(again, A, 7).sequence == 22
+
+
+def test_a_batch_of_unknown_fate_in_a_transaction_that_has_ended_is_the_last_of_the_epoch() -> None:
+    known = TransactionNumbers()
+    numbers = settled(known)
+    numbers.answered(assigned(numbers, A, 0), AWAY, -1, -1)
+
+    assert known.check(KEY, Known(1, 0), None) == LOST
+
+
+def test_the_mark_that_is_stored_decides() -> None:
+    known = TransactionNumbers()
+    wanted = known.check(KEY, NOTHING_KNOWN, None)
+    assert isinstance(wanted, Wanted)
+    mark = known.claims.mark(KEY, wanted.number, lambda: b"own")
+    for other in (b"other", None):
+        assert known.settle(KEY, wanted, (50, other), None, is_one_transaction=True) == LOST
+
+    # The answer to the claim was lost, and the transaction is open.
+    assert known.check(KEY, Known(1, 0, 50), None) == Wanted(0, is_joined=True)
+    numbers = known.settle(KEY, wanted, (50, mark), None, is_one_transaction=True)
+    assert isinstance(numbers, Numbers)
+    assert known.settle(KEY, wanted, (50, mark), None, is_one_transaction=True) is numbers
+    assert known.settle(KEY, wanted, (60, mark), None, is_one_transaction=True) == LOST
+    assert not numbers.must_ask(object()), "the epoch has one transaction"
 
 
 def test_numbers_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +213,10 @@ def test_numbers_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [(producer, 0, (b"orders", 0)) for producer in range(3)]
     forgotten = []
     for key in keys:
-        known.check(key, NOTHING_KNOWN, None, is_one_transaction=False)
+        wanted = known.check(key, NOTHING_KNOWN, None)
+        assert isinstance(wanted, Wanted)
+        mark = known.claims.mark(key, wanted.number, lambda: b"mark")
+        known.settle(key, wanted, (50, mark), None, is_one_transaction=True)
         forgotten += [known.use(key, group) for group in (A, B)]
 
     assert (forgotten, len(known)) == ([0, 0, 0, 1, 0, 1], 1)

@@ -1,0 +1,1 @@
+"""A model of transactions on virtual partitions that share one physical: a broker, gateways and a producer."""
