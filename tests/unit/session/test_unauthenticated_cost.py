@@ -171,7 +171,8 @@ def test_an_access_token_is_cheap(algorithm: str) -> None:
     # The signature alone takes half of that on these curves: it is the issuer that chooses them.
     bound_ns = BOUND_NS * (2 if algorithm in ("ES384", "ES512") else 1)
     for what, token in worst_tokens(issuer, settings.max_token_bytes).items():
-        assert min(_respond_ns(OAuthBearerServer(tokens), token) for _ in range(15)) < bound_ns, what
+        # On a busy machine all but a few take longer than they need.
+        assert any(_respond_ns(OAuthBearerServer(tokens), token) < bound_ns for _ in range(100)), what
 
 
 class Refuses:
