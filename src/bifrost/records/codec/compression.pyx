@@ -4,8 +4,8 @@
 Unpacking writes into memory that was allocated before, of the size that the blocks can come to (framing.pyx) or that the
 budget has left, whichever is less; the libraries stop where it ends. So a bomb never has more than the budget.
 
-cramjam has all codecs but gzip's compression, which zlib does twice as fast. It is imported with the first compressed batch:
-a gateway that unpacks nothing does not carry it.
+gzip is zlib's, in both directions (inflate.pyx says why); it packs twice as fast as cramjam, which has the other codecs.
+cramjam is imported with the first batch of these: a gateway that unpacks nothing does not carry it.
 """
 
 import zlib
@@ -21,6 +21,7 @@ from bifrost.records.codec.errors import CorruptBatch, TooLarge
 from bifrost.records.codec.framing cimport (
     XERIAL_HEADER, gzip_bound, gzip_hint, is_xerial, lz4_bound, read_snappy_size, xerial_size, zstd_bound
 )
+from bifrost.records.codec.inflate cimport TOO_SMALL, inflate_into
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.wire.reader cimport be32
 
@@ -46,8 +47,7 @@ cdef int load() except -1:
     import cramjam
     unpack_error = cramjam.DecompressionError
     unpackers = (
-        None, cramjam.gzip.decompress_into, cramjam.snappy.decompress_raw_into, cramjam.lz4.decompress_into,
-        cramjam.zstd.decompress_into,
+        None, None, cramjam.snappy.decompress_raw_into, cramjam.lz4.decompress_into, cramjam.zstd.decompress_into
     )
     packers = (
         None, None, cramjam.snappy.compress_raw_into, cramjam.lz4.compress_block_into, cramjam.zstd.compress_into
@@ -60,7 +60,7 @@ def unpack(int codec, packed not None, MemoryBudget budget not None):
     cdef Py_buffer view
     if codec <= NONE or codec > ZSTD:
         raise CorruptBatch(f"no codec has the number {codec}")
-    if unpackers is None:
+    if unpackers is None and codec != GZIP:
         load()
     PyObject_GetBuffer(packed, &view, PyBUF_SIMPLE)
     try:
@@ -95,14 +95,17 @@ cdef int64_t checked(int64_t size) except -1:
 cdef Memory unpack_into(int codec, object packed, Memory memory):
     """Unpack into memory and cut it to what was written; None: it was too small."""
     cdef int64_t written
-    try:
-        written = unpackers[codec](
-            packed, PyMemoryView_FromMemory(<char*>memory.data, memory.size, PyBUF_WRITE)
-        )
-    except unpack_error as error:
-        if "write whole buffer" in str(error):
+    if codec == GZIP:
+        written = inflate_into(packed, memory.data, memory.size)
+        if written == TOO_SMALL:
             return None
-        raise CorruptBatch(f"{NAMES[codec]}: the compressed records are malformed") from None
+    else:
+        try:
+            written = unpackers[codec](packed, writable(memory.data, memory.size))
+        except unpack_error as error:
+            if "write whole buffer" in str(error):
+                return None
+            raise CorruptBatch(f"{NAMES[codec]}: the compressed records are malformed") from None
     assert 0 <= written <= memory.size
     if written < memory.size:
         memory.resize(written)

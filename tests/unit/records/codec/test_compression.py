@@ -74,6 +74,28 @@ def test_gzip_of_several_members_is_read() -> None:
     assert bytes(unpack(GZIP, packed, plenty())) == b"a" * 100_000 + b"b"
 
 
+def test_gzip_of_64_members_is_read_and_of_more_is_refused() -> None:
+    assert bytes(unpack(GZIP, gzip.compress(b"ab") * 64, plenty())) == b"ab" * 64
+    with pytest.raises(CorruptBatch, match="more than 64 members"):
+        unpack(GZIP, gzip.compress(b"ab") * 65, plenty())
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 256 * 1024, 256 * 1024 + 1, 3 * MIB])
+def test_gzip_whose_last_member_says_less_than_all_is_read(size: int) -> None:
+    content = random.Random(size).randbytes(size)
+
+    assert bytes(unpack(GZIP, gzip.compress(content) + gzip.compress(b"b"), plenty())) == content + b"b"
+
+
+def test_gzip_that_refers_to_before_its_start_is_refused_as_kafka_refuses_it() -> None:
+    # A block of fixed codes: a match of 3 bytes at distance 1 (0000001 00000), then its end (0000000). As zeros it
+    # would have the right checksum and size.
+    deflated = bytes([0b00000011, 0b00000010, 0b00000000])
+    trailer = zlib.crc32(bytes(3)).to_bytes(4, "little") + (3).to_bytes(4, "little")
+    with pytest.raises(CorruptBatch, match="malformed"):
+        unpack(GZIP, gzip.compress(b"")[:10] + deflated + trailer, plenty())
+
+
 def test_zstd_of_several_frames_with_skipped_ones_is_read() -> None:
     skipped = bytes.fromhex("502a4d1803000000") + b"abc"
     packed = compress(ZSTD, b"a" * 300_000) + skipped + compress(ZSTD, b"b") + skipped
