@@ -177,6 +177,17 @@ def opened(data: memoryview) -> tuple[int, memoryview]:
     return (_group(section, _first(section)) if batch.record_count else 0), section
 
 
+def has_own_header(section: memoryview) -> bool:
+    """Whether the first of the records of `opened` has a header that only the gateway writes, whatever it says.
+
+    One of a batch of group 0 is malformed: the gateway gives such a batch none, and takes none from a client.
+
+    Raises:
+        RecordsError: the record is broken.
+    """
+    return bool(section) and _headers_have_tag(section, _first(section))
+
+
 def without_tag(data: memoryview, section: memoryview) -> bytes:
     """Return a stored batch as its producer has sent it, but for its sequence.
 

@@ -21,6 +21,7 @@ from bifrost.tenancy.virtual_partitions.tagged_batches import (
     ForeignTag,
     NotTransactional,
     TransactionalBatch,
+    has_own_header,
     is_abort,
     mark_of,
     opened,
@@ -269,3 +270,23 @@ def test_the_mark_of_a_claim_is_read_from_what_is_stored() -> None:
 def test_a_client_sends_no_claim() -> None:
     with pytest.raises(ForeignTag):
         TransactionalBatch(with_headers((b"a", b""), (CLAIM, b"m" * 16)))
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ([], False),
+        ([(b"mine", b"1")], False),
+        ([(TAG, b"\1")], True),
+        ([(TAG, b"")], True),
+        ([(b"mine", b"1"), (TAG, b"\1")], True),
+        ([(CLAIM, b"x")], True),
+    ],
+)
+def test_a_header_of_the_gateway_is_seen_whatever_it_says(
+    headers: list[tuple[bytes, bytes]], expected: bool
+) -> None:
+    _, section = opened(memoryview(with_headers(*headers)))
+
+    assert has_own_header(section) == expected
+    assert not has_own_header(memoryview(b""))
