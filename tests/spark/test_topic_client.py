@@ -76,6 +76,7 @@ def test_topics_are_described_and_created_with_their_configs(planter: Planter) -
 
     assert planter.client.topics(["client-made"]) == [Topic("client-made", 3, False, 1)]
     assert planter.client.configs("client-made")["cleanup.policy"] == "compact"
+    assert planter.client.is_compacted("client-made")
     assert planter.client.cluster_id
     with pytest.raises(PipelineError, match="TOPIC_ALREADY_EXISTS"):
         planter.create("client-made")

@@ -194,14 +194,22 @@ class TopicClient:
 
     def configs(self, topic: str) -> dict[str, str]:
         """Return the configs that a topic has itself."""
+        own = (one for one in self._configs(topic) if one.config_source == TOPIC_CONFIG)
+        return {str(one.name): str(one.value) for one in own}
+
+    def is_compacted(self, topic: str) -> bool:
+        """Whether a topic is compacted, by its own config or by that of the brokers."""
+        policies = (str(one.value) for one in self._configs(topic) if one.name == "cleanup.policy")
+        return any("compact" in one for one in policies)
+
+    def _configs(self, topic: str) -> list[Any]:
         resource = DescribeConfigsRequest.DescribeConfigsResource(
             resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=None
         )
         answer = self._ask_any(DescribeConfigsRequest(resources=[resource]), _DESCRIBE_CONFIGS).results[0]
         if answer.error_code != ErrorCode.NONE:
             raise PipelineError(f"the configs of {topic}: {_name(answer.error_code)}")
-        own = (one for one in answer.configs if one.config_source == TOPIC_CONFIG and one.value is not None)
-        return {str(one.name): str(one.value) for one in own}
+        return [one for one in answer.configs if one.value is not None]
 
     def set_configs(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """Set configs of a topic; None: it takes the broker's again.
