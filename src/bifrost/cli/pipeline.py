@@ -4,8 +4,9 @@
 file as the application, and then sets master, memory and jars itself: `--jars $(bifrost pipeline jars)`.
 
 Exit status: 0 done; 1 the job cannot start or go on, in one line; 2 the command line or a file it names is wrong; 3
-`certify` found an exception, `verify` a certificate that is not as it was signed, `leakscan` plaintext, or `validate`
-records that are not valid; 4 `certify` found no exception, but a verdict is `incomplete`.
+`certify` found an exception, `verify` a certificate that is not as it was signed, `leakscan` plaintext, `validate`
+records that are not valid, or `fsck` something wrong with virtual partitions; 4 `certify` found no exception, but a
+verdict is `incomplete`.
 """
 
 import datetime
@@ -17,6 +18,7 @@ import typer
 from bifrost.cli.jobs.job_runs import FOUND, client_properties, job_session, run_job, say
 from bifrost.cli.jobs.record_jobs import census, leakscan, rekey, validate
 from bifrost.cli.jobs.transform_job import transform
+from bifrost.cli.jobs.virtual_jobs import fsck
 from bifrost.cli.spark_options import with_spark_options
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_TEMPLATE, NameTemplate
@@ -297,7 +299,7 @@ def packages(
     run_job(job)
 
 
-for command in (census, leakscan, validate, rekey, transform):
+for command in (census, leakscan, validate, fsck, rekey, transform):
     pipeline.command()(with_spark_options(command))
 
 

@@ -2,8 +2,8 @@
 
 `journal` -> `meter` -> tables -> `bill`, `certify`, `advise`. Modules named for a thing (`metering/sums.py`,
 `billing/rating.py`, ...) are pure: DataFrame in, DataFrame out. `jobs/` is the thin rest that reads, writes and shows
-progress. `census`, `leakscan` and `rekey` read batches from the brokers by themselves (`stored/`). PySpark comes with
-the extra `bifrost-kafka[pipeline]`; nothing outside this package imports it, in particular not the gateway.
+progress. `census`, `leakscan`, `fsck` and `rekey` read batches from the brokers by themselves (`stored/`). PySpark
+comes with the extra `bifrost-kafka[pipeline]`; nothing outside this package imports it, in particular not the gateway.
 
 What is not obvious here:
 

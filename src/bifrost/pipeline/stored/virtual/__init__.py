@@ -1,0 +1,1 @@
+"""Stored batches of topics with virtual partitions: which virtual partition has each, and which batches none has."""

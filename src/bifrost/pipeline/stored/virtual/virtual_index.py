@@ -1,0 +1,82 @@
+"""Frames of a check of virtual partitions: the index from the log, batches without an owner, keys that two have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from bifrost.pipeline.stored.virtual.virtual_owners import OWNED, UNOWNED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PLACE = ("topic", "virtual")
+SHOWN = ("tenant", "topic", "name", "virtual", "partition", "partition_group")
+
+
+def index_of(owners: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return each virtual partition with what the log has of it; offsets and time are null where that is nothing.
+
+    Args:
+        owners: rows of `virtual_owners.SCHEMA`.
+        topics: tenant, topic, name (as its clients call it), partitions (virtual) and physical, each topic once.
+    """
+    all_of = topics.withColumn("virtual", F.explode(F.sequence(F.lit(0), F.col("partitions") - 1)))
+    placed = (
+        all_of.withColumn("virtual", F.col("virtual").cast("int"))
+        .withColumn("partition", (F.col("virtual") % F.col("physical")).cast("int"))
+        .withColumn("partition_group", F.floor(F.col("virtual") / F.col("physical")).cast("int"))
+    )
+    sums = (
+        owners.where(F.col("kind") == OWNED)
+        .groupBy(*PLACE)
+        .agg(
+            F.min("first_offset").alias("first_offset"),
+            F.max("last_offset").alias("last_offset"),
+            F.timestamp_millis(F.max("last_timestamp_ms")).alias("last_timestamp"),
+            F.sum("batches").alias("batches"),
+            F.sum("records").alias("records"),
+            F.sum("bytes").alias("bytes"),
+        )
+    )
+    joined = placed.select(*SHOWN).join(sums, [*PLACE], "left")
+    return joined.fillna(0, ["batches", "records", "bytes"]).select(
+        *SHOWN, *(one for one in sums.columns if one not in PLACE)
+    )
+
+
+def unowned_of(owners: DataFrame) -> DataFrame:
+    """Return each batch that no virtual partition has."""
+    kept = owners.where(F.col("kind").isin(*UNOWNED))
+    return kept.withColumn("last_timestamp", F.timestamp_millis("last_timestamp_ms")).drop(
+        "last_timestamp_ms", "batches"
+    )
+
+
+def read_offsets(owners: DataFrame) -> DataFrame:
+    """Return the first and last offset that the gateway gives the consumers of each virtual partition.
+
+    What has a malformed header has no owner, but the gateway reads it as group 0.
+    """
+    return (
+        owners.where(F.col("virtual") >= 0)
+        .groupBy(*PLACE)
+        .agg(F.min("first_offset").alias("first_offset"), F.max("last_offset").alias("last_offset"))
+    )
+
+
+def shared_keys(keys: DataFrame) -> DataFrame:
+    """Return for each set of virtual partitions of a physical one how many keys all of them have.
+
+    Args:
+        keys: rows of `key_owners.SCHEMA`.
+    """
+    one_each = keys.groupBy("topic", "partition", "key").agg(
+        F.sort_array(F.collect_set("virtual")).alias("owners"), F.min("first_offset").alias("first_offset")
+    )
+    several = one_each.where(F.size("owners") > 1)
+    named = several.withColumn("virtual_partitions", F.concat_ws(" ", F.col("owners").cast("array<string>")))
+    return named.groupBy("topic", "partition", "virtual_partitions").agg(
+        F.count(F.lit(1)).alias("keys"), F.min("first_offset").alias("first_offset")
+    )
