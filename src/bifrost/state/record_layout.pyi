@@ -44,6 +44,7 @@ def decode_records(
 def put_new(
     log: list[_Log],
     read: list[_Record | None],
+    start: int,
     values: Mapping[str, dict[bytes, bytes]],
     last: dict[Any, Any],
     most_last: int,
@@ -55,6 +56,7 @@ def put_new(
     Args:
         log: the records as they are in the log.
         read: the same, decoded; None: it was not.
+        start: the first one that is put.
         values: the table: values by kind and by name, as they are in the log. A kind that it has not ends the work.
         last: takes decoded records by their keys, as long as it has fewer than `most_last`.
         most_last: see there.
@@ -62,4 +64,6 @@ def put_new(
         changes: takes the IDs of the changes.
     Returns:
         How many were put there, and their bytes with their keys.
+    Raises:
+        ValueError: fewer records were decoded, or `start` is negative.
     """

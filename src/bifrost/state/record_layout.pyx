@@ -158,9 +158,9 @@ def decode_records(
         ))
     return found
 
-def put_new(list log not None, list read not None, object values not None, dict last not None, Py_ssize_t most_last,
-            set changed not None, set changes not None):
-    cdef Py_ssize_t count = 0, size = 0
+def put_new(list log not None, list read not None, Py_ssize_t start, object values not None, dict last not None,
+            Py_ssize_t most_last, set changed not None, set changes not None):
+    cdef Py_ssize_t at = 0, size = 0
     cdef object record, key                              # tuples of classes of their own, which stay what they are
     cdef tuple one, fields
     cdef str kind
@@ -168,11 +168,14 @@ def put_new(list log not None, list read not None, object values not None, dict 
     cdef dict of_kind
     if len(read) < len(log):
         raise ValueError(f"{len(log)} records of the log, and only {len(read)} were read")
-    for count in range(len(log)):
-        record = read[count]
+    if start < 0:
+        raise ValueError("records are put from the first one on, or from one behind it")
+    start = min(start, len(log))
+    for at in range(start, len(log)):
+        record = read[at]
         if record is None:
             break
-        one, fields = fields_of(log[count], 4), fields_of(record, 7)
+        one, fields = fields_of(log[at], 4), fields_of(record, 7)
         if fields[6] is None:
             break
         key = fields[0]
@@ -190,5 +193,5 @@ def put_new(list log not None, list read not None, object values not None, dict 
         changed.add(key)
         changes.add(fields[3])
     else:
-        count = len(log)
-    return count, size
+        at = len(log)
+    return at - start, size

@@ -152,7 +152,7 @@ class StateTable:
     # -- folding
 
     def apply(self, transaction: Iterable[LogRecord]) -> tuple[set[StateKey], list[Ignored]]:
-        """Fold the records of a committed transaction; return the changed keys, and what was ignored.
+        """Fold the records of a committed transaction, or of several; return the changed keys, and what was ignored.
 
         Raises:
             UnreadableState: a record cannot be read (FutureSchema among them): the table has none of the transaction;
@@ -169,32 +169,43 @@ class StateTable:
         ignored: list[Ignored] = []
         if len(self._last) + len(read) > KEPT_DECODED:
             self._last.clear()
-        # Of a large state nearly all records are the first ones of their keys.
-        new, size = put_new(
-            records, decoded, self._values, self._last, KEPT_DECODED, changed, self.last_changes
-        )
-        self._count += new
-        self.size += size
-        for one, record in zip(records[new:], read[new:], strict=True):
-            if not isinstance(record, StateRecord):
-                if self._remove(record):
-                    changed.add(record)
-                continue
-            key = record.key
-            name = _name(one.key or b"", key.kind)
-            values = self._values[key.kind]
-            if name in values:
-                known = _decoded(key.kind, name, values[name])
-                if record.version <= known.version:
-                    ignored.append(Ignored(record, one.offset, known.version))
-                    continue
-                self._remove(key)
-            values[name] = one.value or b""
-            self._put(record, one)
-            changed.add(key)
-            self.last_changes.add(record.change)
+        at = 0
+        while True:
+            # Of a large state nearly all records are the first ones of their keys.
+            new, size = put_new(
+                records, decoded, at, self._values, self._last, KEPT_DECODED, changed, self.last_changes
+            )
+            self._count += new
+            self.size += size
+            at += new
+            if at == len(records):
+                break
+            late = self._fold(read[at], records[at], changed)
+            if late is not None:
+                ignored.append(late)
+            at += 1
         self._check_size()
         return changed, ignored
+
+    def _fold(self, record: StateRecord | StateKey, one: LogRecord, changed: set[StateKey]) -> Ignored | None:
+        """Fold one record of any kind; return it if it is ignored."""
+        if not isinstance(record, StateRecord):
+            if self._remove(record):
+                changed.add(record)
+            return None
+        key = record.key
+        name = _name(one.key or b"", key.kind)
+        values = self._values[key.kind]
+        if name in values:
+            known = _decoded(key.kind, name, values[name])
+            if record.version <= known.version:
+                return Ignored(record, one.offset, known.version)
+            self._remove(key)
+        values[name] = one.value or b""
+        self._put(record, one)
+        changed.add(key)
+        self.last_changes.add(record.change)
+        return None
 
     def become(self, other: "StateTable") -> set[StateKey]:
         """Take the entries of a table that was read anew; return the keys that differ."""

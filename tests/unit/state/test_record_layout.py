@@ -104,11 +104,24 @@ def test_records_are_put_up_to_the_first_that_is_not_new() -> None:
     ):
         values, last, changed, changes = {"alias": dict(known)}, {}, set[StateKey](), set[str]()
 
-        found = put_new(log, [*read[:2], last_read], values, last, 1, changed, changes)
+        found = put_new(log, [*read[:2], last_read], 0, values, last, 1, changed, changes)
 
         assert found == (stops, stops * (len(b"alias:k0") + len(VALUE)))
         assert values["alias"] == known | {b"k%d" % at: VALUE for at in range(stops)}
         assert last == {StateKey("alias", "k0"): read[0]}
         assert changed == {StateKey("alias", f"k{at}") for at in range(stops)}
         assert changes == {"c0ffee"}
-    assert put_new(log, read, {}, {}, 1, set(), set()) == (0, 0)
+    assert put_new(log, read, 0, {}, {}, 1, set(), set()) == (0, 0)
+
+
+def test_records_are_put_from_any_of_them_on() -> None:
+    log = log_of(VALUE, VALUE, VALUE)
+    read = decode_usual(log, KINDS, 1_000)
+    for start in range(4):
+        values = {"alias": dict[bytes, bytes]()}
+        put, _ = put_new(log, read, start, values, {}, 1, set(), set())
+        assert put == 3 - start
+        assert list(values["alias"]) == [b"k%d" % at for at in range(start, 3)]
+    assert put_new(log, read, 9, values, {}, 1, set(), set()) == (0, 0)
+    with pytest.raises(ValueError, match="first one"):
+        put_new(log, read, -1, values, {}, 1, set(), set())

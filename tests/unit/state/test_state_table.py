@@ -177,3 +177,23 @@ def test_what_is_stored_is_counted_by_kind_without_what_was_deleted() -> None:
     change(counted, put("b", 1, None))
 
     assert counted.counts() == {"alias": 1, "acl": 1}
+
+
+def test_transactions_may_be_folded_together() -> None:
+    one, together = table(), table()
+    log = [
+        *change(one, put("a", 0, {"n": 1}), put("b", 0, {"n": 1})),
+        *change(one, put("a", 1, {"n": 2}), put("c", 0, {"n": 1})),
+        *change(one, put("b", 1, None)),
+        *change(one, put("d", 0, {}), put("a", 2, {"n": 3})),
+        *change(one, put("e", 0, {})),
+    ]
+    log.insert(4, log[0])  # A writer that lost a race.
+
+    changed, ignored = together.apply(log)
+
+    assert changed == {key(name) for name in "abcde"}
+    assert [(late.record.version, late.found) for late in ignored] == [(1, 2)]
+    assert list(together.entries()) == list(one.entries())
+    assert (len(together), together.size, together.counts()) == (len(one), one.size, one.counts())
+    assert len(together.last_changes) == 5
