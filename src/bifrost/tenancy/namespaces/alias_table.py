@@ -24,6 +24,7 @@ from bifrost.config.tiers import SEPARATOR
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
+from bifrost.tenancy.namespaces.alias_fields import read_place, read_usual
 from bifrost.tenancy.namespaces.namespace_path import InvalidNamespace, Path, read_path, shown
 
 KIND, NAME_KIND = "alias", "alias-name"
@@ -65,10 +66,10 @@ class Place(NamedTuple):
         Raises:
             InvalidNamespace: it is none.
         """
-        namespace, slash, topic = text.partition("/")
-        if not slash or not topic:
+        found = read_place(text, read_path, cls)
+        if found is None:
             raise InvalidNamespace(f"{text[:100]!r}: write a namespace and a topic, such as acme:eu/orders")
-        return tuple.__new__(cls, (read_path(namespace), topic))  # as `cls` does, by the hundred thousand
+        return found
 
 
 class Alias(NamedTuple):
@@ -155,7 +156,7 @@ class AliasTable:
         Raises:
             ValueError: the body cannot be understood.
         """
-        alias = None if body is None else _read(body)
+        alias = None if body is None else read_body(body)
         before = self._aliases.pop(home, None)
         if before is not None:
             for one in before.places:
@@ -163,7 +164,10 @@ class AliasTable:
                     del self._homes[one]
         if alias is not None:
             self._aliases[home] = alias
-            for one in alias.places:
+            owner, shared = alias
+            if owner != home:
+                self._homes[owner] = home
+            for one, _ in shared:
                 if one != home:
                     self._homes[one] = home
         return before, alias
@@ -307,13 +311,17 @@ def _body(alias: Alias) -> Body:
     }
 
 
-def _read(body: Body) -> Alias:
+def read_body(body: Body) -> Alias:
+    """Return the alias in a record's body.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = read_usual(body, read_path, Place, Alias, _ACCESS)
+    if found is not None:
+        return found
     owner, shares = body.get("owner"), body.get("shares")
     if not isinstance(owner, str) or not isinstance(shares, dict):
         raise ValueError("a record of an alias has an owner and shares")
-    if not shares:
-        return Alias(Place.read(owner))
-    shared = [
-        (Place.read(str(place)), _ACCESS.get(access) or Access(access)) for place, access in shares.items()
-    ]
+    shared = [(Place.read(str(place)), Access(access)) for place, access in shares.items()]
     return Alias(Place.read(owner), tuple(shared))

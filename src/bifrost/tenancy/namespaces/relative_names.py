@@ -74,7 +74,12 @@ class RelativeNames:
     @staticmethod
     def code(tiers: Sequence[str], name: bytes) -> bytes:
         """Return what stands behind a prefix for a name of the namespace with these tiers below it."""
-        return encode(tiers).encode() + (_ITSELF + name if name.startswith(_MARK) else name)
+        return encode(tiers).encode() + RelativeNames.code_here(name)
+
+    @staticmethod
+    def code_here(name: bytes) -> bytes:
+        """Return what stands behind a prefix for a name of the namespace itself."""
+        return _ITSELF + name if name.startswith(_MARK) else name
 
     def virtual(self, tail: bytes) -> bytes | None:
         """Return the name for what stands behind the prefix; None when there is none."""

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND, Access, Alias, AliasTable, Place
-from bifrost.tenancy.namespaces.namespace_path import KNOWN_PATHS
+from bifrost.tenancy.namespaces.namespace_path import KNOWN_PATHS, Path
 from bifrost.tenancy.namespaces.new_alias import put_new
 from bifrost.tenancy.namespaces.relative_names import RelativeNames
 
@@ -102,6 +102,8 @@ class TopicAliases:
         """Is told the tenants whose names have changed."""
         self.table = AliasTable(decides=False)
         self._tenants: Mapping[str, TenantPlace] = {}
+        self._prefixes: dict[Path, bytes] = {}
+        """What the physical names of namespaces begin with, for their own tenants."""
         self.parts: dict[str, TenantAliases] = {}
         """By tenant; a tenant without moved and shared topics has none. The same dictionary for ever."""
 
@@ -114,6 +116,7 @@ class TopicAliases:
         if tenants == self._tenants:
             return
         self._tenants, before = dict(tenants), set(self.parts)
+        self._prefixes.clear()
         self.parts.clear()
         for home in self.table.homes():
             self._settle(home, self.table.alias_of(home), ())
@@ -143,7 +146,7 @@ class TopicAliases:
     def _settle_new(self, home: Place, alias: Alias) -> list[str] | None:
         """As `_settle`, of a topic of which nothing was known; None: it is an unusual one, and nothing is changed."""
         tenant = home.namespace[0]
-        part, physical = self.parts.get(tenant), self._physical(home, tenant)
+        part, physical = self.parts.get(tenant), self._own(home)
         if part is None or physical is None or self.table.home_at(home) is not None:
             return None
         if not put_new(
@@ -232,6 +235,19 @@ class TopicAliases:
             return found is not None and (home != place or found is NOWHERE)
         return before != (self._physical(place, tenant) if found is None else found)
 
+    def _own(self, home: Place) -> bytes | None:
+        """Return the physical name of the topic with this home for the tenant whose home it is; None: it has none."""
+        namespace, topic = home
+        prefix = self._prefixes.get(namespace)
+        if prefix is None:
+            physical = self._physical(Place(namespace, ""), namespace[0])
+            if physical is None:
+                return None
+            if len(self._prefixes) >= KNOWN_PATHS:
+                self._prefixes.clear()
+            prefix = self._prefixes[namespace] = physical
+        return prefix + RelativeNames.code_here(topic.encode())
+
     def _physical(self, home: Place, tenant: str) -> bytes | None:
         """Return the physical name of the topic with this home; None: `tenant` cannot reach it."""
         there, here = self._tenants.get(home.namespace[0]), self._tenants.get(tenant)
@@ -254,7 +270,7 @@ def _standings(home: Place, alias: Alias, tenant: str) -> Iterator[Standing]:
 
 
 def _physical(prefix: str, tiers: tuple[str, ...], topic: str) -> bytes:
-    return _prefix(prefix, tiers) + RelativeNames.code((), topic.encode())
+    return _prefix(prefix, tiers) + RelativeNames.code_here(topic.encode())
 
 
 @lru_cache(maxsize=KNOWN_PATHS)
