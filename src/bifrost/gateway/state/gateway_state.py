@@ -10,11 +10,12 @@ import structlog
 from bifrost.config.fields.state import State as StateSettings
 from bifrost.filters.steps import StateChange
 from bifrost.gateway.loop.loop_guard import keep
+from bifrost.gateway.loop.steps import STEP_S
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.context import StateContext
 from bifrost.gateway.state.state_changes import StateChanges
 from bifrost.gateway.state.state_counts import KIND, StateCounts
-from bifrost.gateway.state.state_follower import StateFollower
+from bifrost.gateway.state.state_follower import FIRST_STEP_S, StateFollower
 from bifrost.gateway.state.state_reader import UNREADABLE_RETRY_S, StateReader
 from bifrost.gateway.state.state_topic import state_limits, state_topic_settings
 from bifrost.gateway.state.state_writer import StateWriter
@@ -110,6 +111,8 @@ class GatewayState:
 
     async def begin(self) -> None:
         """Start reading, and wait until the state was read to its end, however long that takes."""
+        for one in self._followers:
+            one.step_s = FIRST_STEP_S
         self._reader = reader = StateReader(
             self._topic(), self.table, ignored=self._ignored, settle=self._settle
         )
@@ -120,6 +123,8 @@ class GatewayState:
             except (UnreadableState, UnreadableBatch):  # The reader has logged it, and tries again.
                 await asyncio.sleep(UNREADABLE_RETRY_S)
         await self._settle()
+        for one in self._followers:
+            one.step_s = STEP_S
         log.info("state_read", topic=self._settings.topic, records=len(self.table), offset=reader.position)
 
     async def end(self) -> None:

@@ -11,8 +11,8 @@ A feature that keeps something in the state has
 The follower gives the model what is stored under each changed key, as the table has it then. The first step is made
 before the reader goes on, so a small change is in all models of a process before its writer hears that it is done. Of a
 large one, and of what is read at the start or anew, the rest is applied in further steps, between which the event loop
-serves connections; a gateway accepts no client before all models have all. So a model may have a part of a large change
-for a moment; the table never has.
+serves connections; a gateway accepts no client before all models have all, and its steps are long until then. So a
+model may have a part of a large change for a moment; the table never has.
 """
 
 import asyncio
@@ -28,6 +28,9 @@ from bifrost.state.state_table import StateTable
 
 log = structlog.get_logger()
 
+FIRST_STEP_S = 0.02
+"""A step while no client waits for its turn: so long at most the process answers nothing, its own health included."""
+
 
 class StateFollower:
     """Follows one kind of records."""
@@ -35,6 +38,8 @@ class StateFollower:
     def __init__(self, table: StateTable, kind: str, model: StateModel) -> None:
         """Follow all changes of `kind` from now on."""
         self._table, self._model = table, model
+        self.step_s = STEP_S
+        """Work for so long, then others have their turn."""
         self._tell = model.tell if isinstance(model, TellingModel) else None
         self._waiting: dict[StateKey, None] = {}
         self._refused: dict[StateKey, str] = {}
@@ -60,7 +65,7 @@ class StateFollower:
 
     def _step(self) -> None:
         """Apply as much as fits into one turn of the event loop."""
-        until_s, waiting, self._has_next_step = perf_counter() + STEP_S, self._waiting, False
+        until_s, waiting, self._has_next_step = perf_counter() + self.step_s, self._waiting, False
         get, apply, refused = self._table.get, self._model.apply, self._refused
         while waiting:
             key = waiting.popitem()[0]

@@ -4,9 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import pytest
-
-from bifrost.gateway.state import state_follower
 from bifrost.gateway.state.state_follower import StateFollower
 from bifrost.records.batch_reader import LogRecord
 from bifrost.state.state_key import StateKey
@@ -74,10 +71,9 @@ def test_other_kinds_are_not_the_models() -> None:
     play(one)
 
 
-def test_a_large_change_is_applied_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_follower, "STEP_S", 0.0)  # one key a step
-
+def test_a_large_change_is_applied_in_steps() -> None:
     async def one(scene: Scene) -> None:
+        scene.follower.step_s = 0.0  # one key a step
         scene.write(*((str(number), {"n": number}) for number in range(50)))
         assert len(scene.model.known) == 1
         await asyncio.sleep(0)
@@ -90,10 +86,18 @@ def test_a_large_change_is_applied_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     play(one)
 
 
-def test_a_key_that_changes_while_it_waits_is_applied_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_follower, "STEP_S", 0.0)
-
+def test_a_step_is_as_long_as_the_process_can_do_without_answers() -> None:
     async def one(scene: Scene) -> None:
+        scene.follower.step_s = 60.0
+        scene.write(*((str(number), {"n": number}) for number in range(500)))
+        assert len(scene.model.known) == 500
+
+    play(one)
+
+
+def test_a_key_that_changes_while_it_waits_is_applied_as_it_is_then() -> None:
+    async def one(scene: Scene) -> None:
+        scene.follower.step_s = 0.0
         scene.write(*((str(number), {"n": 1}) for number in range(5)))
         scene.write(*((str(number), {"n": 2}) for number in range(4)), ("4", None))
         await scene.follower.settle()
