@@ -3,6 +3,9 @@
 One tenant sends small batches in an open loop (`schedule.py`), a tenth of what the gateway takes of it alone, and its
 99th percentile is taken by turns: alone, and while another tenant floods the gateway with batches of 64 KiB from a
 process of its own. The second gateway has quotas that leave the flood a tenth of what it gets without them.
+
+The third way is an L4 relay, which isolates nothing: a flood of just that tenth shows what of a change is the broker's
+and the machine's, which has the load, the flood, the broker and the relay on the same cores.
 """
 
 import argparse
@@ -13,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -45,7 +48,25 @@ READ_MIB = 16
 FLOODS_S = 1.0
 """How long a flood lasts before anything is measured beside it: its connections are open, and its quota is used up."""
 PATIENCE_S = 60.0
+RELAYED = "by {}, the same rate"
 ALONE, FLOODED = "alone", "beside a flood"
+
+
+@dataclass(frozen=True)
+class Way:
+    """What both tenants go through."""
+
+    name: str
+    of_tenant: Subject
+    of_flood: Subject
+    flood_rate: float | None = None
+    """Requests per second of the flood; None: as many as it can."""
+
+    @classmethod
+    def through(cls, gateway: Subject) -> "Way":
+        """Return the way through a gateway with two tenants."""
+        spaces = gateway.spaces
+        return cls(gateway.name, replace(gateway, spaces=[spaces[0]]), replace(gateway, spaces=[spaces[1]]))
 
 
 def main() -> int:
@@ -62,13 +83,18 @@ def main() -> int:
         free = running.enter_context(laboratory.gateway(2, spread=2, name="without quotas"))[0]
         topics.make([*laboratory.direct(), free])
         small, bulk = tiny_produce(topics), bulk_workloads(topics)[0]
-        rate = measure_throughput(_of_tenant(free, 0), small, CAPACITY_S).requests_per_s * SHARE
-        flood_mb_s = measure_throughput(_of_tenant(free, 1), bulk, CAPACITY_S).mb_per_s
+        unbound = Way.through(free)
+        rate = measure_throughput(unbound.of_tenant, small, CAPACITY_S).requests_per_s * SHARE
+        flood = measure_throughput(unbound.of_flood, bulk, CAPACITY_S)
+        flood_mb_s = flood.mb_per_s
         quotas = f"quotas: {{producer_byte_rate: {int(flood_mb_s * 1e6 * SHARE)}}}"
         bound = running.enter_context(laboratory.gateway(2, spread=2, of_tenants=quotas, name="with quotas"))[
             0
         ]
-        latencies, ratios = _measure([free, bound], small, bulk, rate, options)
+        relay = running.enter_context(laboratory.relay())[0]
+        paced = Way(RELAYED.format(relay.name), relay, relay, flood.requests_per_s * SHARE)
+        ways = [unbound, Way.through(bound), paced]
+        latencies, ratios = _measure(ways, small, bulk, rate, options)
     load = f"{rate:,.0f} requests per second; the flood has {flood_mb_s:,.0f} MB/s without quotas"
     print(f"\n{load}")
     for table in (latencies, ratios):
@@ -96,28 +122,23 @@ def _options() -> argparse.Namespace:
 
 
 def _measure(
-    gateways: list[Subject], small: Workload, bulk: Workload, rate: float, options: argparse.Namespace
+    ways: list[Way], small: Workload, bulk: Workload, rate: float, options: argparse.Namespace
 ) -> tuple[Table, Table]:
     """Return the percentiles, and those beside a flood divided by those alone, round by round."""
-    shown = [f"99th percentile, {one.name}" for one in gateways]
+    shown = [f"99th percentile, {one.name}" for one in ways]
     latencies = Table("Latency of a tenant's requests", PLAINTEXT, "ms", 2, plotted=shown)
     ratios = Table("Latency beside a flood to latency alone, round by round", PLAINTEXT, "ratio", 2)
     for number in range(options.rounds):
-        for gateway in gateways if number % 2 == 0 else reversed(gateways):
-            alone = _load(_of_tenant(gateway, 0), small, rate, options.seconds)
-            with _flood(_of_tenant(gateway, 1), bulk):
-                beside = _load(_of_tenant(gateway, 0), small, rate, options.seconds)
+        for way in ways if number % 2 == 0 else reversed(ways):
+            alone = _load(way.of_tenant, small, rate, options.seconds)
+            with _flood(way.of_flood, bulk, way.flood_rate):
+                beside = _load(way.of_tenant, small, rate, options.seconds)
             for called, share in (("median", 0.5), ("99th percentile", 0.99)):
                 before, during = percentile(alone, share), percentile(beside, share)
-                latencies.add(f"{called}, {gateway.name}", ALONE, before)
-                latencies.add(f"{called}, {gateway.name}", FLOODED, during)
-                ratios.add(called, gateway.name, during / before)
+                latencies.add(f"{called}, {way.name}", ALONE, before)
+                latencies.add(f"{called}, {way.name}", FLOODED, during)
+                ratios.add(called, way.name, during / before)
     return latencies, ratios
-
-
-def _of_tenant(gateway: Subject, number: int) -> Subject:
-    """Return the same gateway for one of its tenants."""
-    return replace(gateway, spaces=[gateway.spaces[number]])
 
 
 def _load(subject: Subject, workload: Workload, rate: float, seconds: float) -> list[float]:
@@ -149,8 +170,8 @@ def _load(subject: Subject, workload: Workload, rate: float, seconds: float) -> 
 
 
 @contextmanager
-def _flood(subject: Subject, workload: Workload) -> Iterator[None]:
-    """Flood a gateway from another process while the context lasts."""
+def _flood(subject: Subject, workload: Workload, rate: float | None) -> Iterator[None]:
+    """Send requests from another process while the context lasts, as many as go or at a fixed rate."""
     client = subject.connect()
     frames = list(islice(workload.make_frames(subject.space(0), client, 0), 8))
     client.close()
@@ -159,7 +180,7 @@ def _flood(subject: Subject, workload: Workload) -> Iterator[None]:
     at = subject.host, subject.port, subject.space(0).credentials
     flood = processes.Process(
         target=_send_all,
-        args=(has_begun, at, [bytes(one) for one in frames], workload.connections, workload.depth),
+        args=(has_begun, at, [bytes(one) for one in frames], workload.connections, workload.depth, rate),
         daemon=True,
     )
     flood.start()
@@ -180,17 +201,20 @@ def _send_all(
     frames: list[bytes],
     connections: int,
     depth: int,
+    rate: float | None,
 ) -> None:
-    """Have as many requests in flight as the connections take, for ever."""
+    """Have as many requests in flight as the connections take, for ever; with a rate, send one after the other."""
     clients = [RawClient(*at, timeout_s=PATIENCE_S) for _ in range(connections)]
     buffer, endless = bytearray(1024), cycle(frames)
     for client in clients * depth:
         client.send(next(endless))
     has_begun.set()
-    while True:
-        for client in clients:
-            client.receive(buffer)
-            client.send(next(endless))
+    schedule = None if rate is None else Schedule(time.perf_counter(), rate, sys.maxsize)
+    for number, client in enumerate(cycle(clients)):
+        if schedule is not None:
+            time.sleep(max(0.0, schedule.due_s(number) - time.perf_counter()))
+        client.receive(buffer)
+        client.send(next(endless))
 
 
 if __name__ == "__main__":

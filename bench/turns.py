@@ -17,7 +17,7 @@ from bench.table import Table
 from bench.topics import Topics
 from bench.workloads import bulk_workloads, small_workloads
 
-ROUNDS, BULK_S, SMALL_S = 9, 0.5, 0.3
+ROUNDS, BULK_S, SMALL_S = 15, 0.5, 0.3
 READ_MIB = 256
 
 Start = Callable[[Laboratory], AbstractContextManager[list[Subject]]]
