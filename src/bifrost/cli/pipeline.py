@@ -18,7 +18,7 @@ import typer
 from bifrost.cli.jobs.job_runs import FOUND, client_properties, job_session, run_job, say
 from bifrost.cli.jobs.record_jobs import census, leakscan, rekey, validate
 from bifrost.cli.jobs.transform_job import transform
-from bifrost.cli.jobs.virtual_jobs import fsck
+from bifrost.cli.jobs.virtual_jobs import fsck, pack
 from bifrost.cli.spark_options import with_spark_options
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.name_template import DEFAULT_TEMPLATE, NameTemplate
@@ -299,7 +299,7 @@ def packages(
     run_job(job)
 
 
-for command in (census, leakscan, validate, fsck, rekey, transform):
+for command in (census, leakscan, validate, fsck, pack, rekey, transform):
     pipeline.command()(with_spark_options(command))
 
 

@@ -1,6 +1,6 @@
 """What the journal and stored batches say, turned into answers by Apache Spark: usage, bills, KEKs in use.
 
-`journal` -> `meter` -> tables -> `bill`, `certify`, `advise`. Modules named for a thing (`metering/sums.py`,
+`journal` -> `meter` -> tables -> `bill`, `certify`, `advise`, `pack`. Modules named for a thing (`metering/sums.py`,
 `billing/rating.py`, ...) are pure: DataFrame in, DataFrame out. `jobs/` is the thin rest that reads, writes and shows
 progress. `census`, `leakscan`, `fsck` and `rekey` read batches from the brokers by themselves (`stored/`). PySpark
 comes with the extra `bifrost-kafka[pipeline]`; nothing outside this package imports it, in particular not the gateway.

@@ -9,6 +9,7 @@ from bifrost.cli.commands import app
 from bifrost.cli.jobs.job_runs import FOUND
 
 FSCK = ["fsck", "--bootstrap-servers", "a:1", "--out", "o"]
+PACK = ["pack", "--tables", "t", "--out", "o", "--config", "none"]
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,13 @@ FSCK = ["fsck", "--bootstrap-servers", "a:1", "--out", "o"]
         ([*FSCK, "--config", "c", "--gateway", "a:1", "--since", "2026-10-05"], "whole log"),
         ([*FSCK, "--config", "c", "--tenant", "acme"], "--gateway"),
         ([*FSCK, "--config", "none"], "none"),
+        (PACK[:-2], "--config"),
+        ([*PACK, "--partition-hour-price", "much"], "is no amount"),
+        ([*PACK, "--partition-hour-price", "-1"], "is no amount"),
+        ([*PACK, "--partition-hour-price", "NaN"], "is no amount"),
+        ([*PACK, "--partition-hour-price", "1", "--price-book", "p"], "one of both"),
+        ([*PACK, "--price-book", "none"], "cannot be read"),
+        ([*PACK, "--max-read-amplification", "0.5"], "--max-read-amplification"),
     ],
 )
 def test_what_is_wrong_with_the_command_line_is_said_before_spark_starts(
