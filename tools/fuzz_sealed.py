@@ -152,7 +152,7 @@ def check_sealed(rng: random.Random, data: bytes, dek: WritingDek) -> str:
     spoilt = with_section(bytes(mutable), spoil(rng, bytes(mutable[HEADER:])))
     budget = MemoryBudget("batch", BUDGET)
     try:
-        sealed = seal_batch(only_batch(spoilt), BINDING, dek, budget)
+        sealed = seal_batch(only_batch(spoilt), BINDING, dek, budget, is_virtual=bool(pick(rng, 2)))
     except RecordsError:
         return "not sealed by us"
     finally:
@@ -219,7 +219,8 @@ def run(batches: int, seed: int, *, started: float | None = None) -> Counter[str
     for number in range(batches):
         if number % RENEWAL == 0:
             original = produced(rng)
-            sealed = seal_batch(only_batch(original), BINDING, dek, plenty())
+            is_virtual = bool(pick(rng, 2))
+            sealed = seal_batch(only_batch(original), BINDING, dek, plenty(), is_virtual=is_virtual)
             if pick(rng, 2):
                 sealed = packed_again(rng, sealed)
         spoilt = spoilt_batch(rng, sealed)

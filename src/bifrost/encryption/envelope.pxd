@@ -2,7 +2,8 @@
 """The layout of an envelope (docs/encryption.md), for the compiled modules that write and read it.
 
     magic "BFST", version uint8 = 1, mode uint8, cipher uint8, reserved uint8 = 0, nonce (12 bytes),
-    wrapped DEK (wrapped_dek.py), in batches the original attributes and timestamps, ciphertext, tag (16 bytes)
+    wrapped DEK (wrapped_dek.py), in batches the original attributes and timestamps (of virtual partitions the producer as well),
+    ciphertext, tag (16 bytes)
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -15,6 +16,7 @@ cdef enum:
     MODE_BATCH = 1
     MODE_VALUE = 2
     MODE_KEY = 3
+    MODE_VIRTUAL = 6      # a batch of a virtual partition
     AES_256_GCM = 1
     AES_SIV = 2
     MODE_AT = 5

@@ -16,6 +16,7 @@ cdef struct Shape:
     int64_t timestamp_delta
     int64_t whole          # bytes of the sealed batch
     bint is_deflated       # whether its empty records are deflated
+    bint is_virtual        # whether it is one of a virtual partition
 
 cdef struct Sealed:
     # A sealed batch whose envelope was found.
@@ -25,8 +26,9 @@ cdef struct Sealed:
     Py_ssize_t value       # where in them the envelope begins
     Py_ssize_t size        # bytes of the envelope
     Py_ssize_t before      # bytes of the envelope before its ciphertext
+    Py_ssize_t original    # bytes of these that say how the client's batch was
 
-cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, Shape* shape) except -1
+cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, bint is_virtual, Shape* shape) except -1
 cdef tuple prepare(Shape* shape, MemoryBudget budget)
 cdef int seal_into(
     uint8_t* out, const uint8_t* p, Py_ssize_t size, Shape* shape, tuple kept, bytes binding, dek, MemoryBudget budget

@@ -4,7 +4,9 @@ from bifrost.encryption.dek import Dek, WritingDek
 from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.memory import MemoryBudget
 
-def seal_batch(batch: ClientBatch, binding: bytes, dek: WritingDek, budget: MemoryBudget) -> bytes:
+def seal_batch(
+    batch: ClientBatch, binding: bytes, dek: WritingDek, budget: MemoryBudget, *, is_virtual: bool = False
+) -> bytes:
     """Return the batch with its records sealed, as they are: compressed or not, read by nothing.
 
     Args:
@@ -12,6 +14,8 @@ def seal_batch(batch: ClientBatch, binding: bytes, dek: WritingDek, budget: Memo
         binding: of its place.
         dek: what seals it.
         budget: what the sealed batch must fit into.
+        is_virtual: whether it is one of a virtual partition: then the envelope has its producer ID, epoch and sequence,
+            for it gets others on its way to the broker.
     Raises:
         CorruptBatch: it has no records, or is a marker.
         DekUsedUp: it needs another DEK.

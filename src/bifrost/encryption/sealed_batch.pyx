@@ -5,6 +5,9 @@ A broker refuses a batch whose count and records differ. So the sealed batch has
 is the value of the first one, all others are empty. A broker may change the base offset, the leader epoch, the codec, the
 timestamp type and its timestamp; everything else must be as it was sealed, down to the last bit of the empty records.
 
+A batch of a virtual partition gets another producer ID and sequence on its way to the broker (filters/virtual/). Its envelope has those of
+the client, and these are bound and come back.
+
 The empty records of a batch that was compressed would cost more than its compression gained, if it has many small ones. Then the sealed
 batch is in gzip, which every version of Kafka reads: the envelope in stored blocks, for it cannot be compressed, and the
 empty records deflated.
@@ -28,12 +31,12 @@ from bifrost.records.codec.compression import NAMES, unpack
 from bifrost.records.codec.errors import CorruptBatch, TooLarge
 
 from bifrost.encryption.envelope cimport (
-    CUT_OFF, DEK_AT, MODE_BATCH, NO_ENVELOPE, NONCE, NONCE_AT, OTHER_VERSION, PREFIX, TAG, dek_size, put_be16,
+    CUT_OFF, DEK_AT, MODE_AT, MODE_BATCH, MODE_VIRTUAL, NO_ENVELOPE, NONCE, NONCE_AT, OTHER_VERSION, PREFIX, TAG, dek_size, put_be16,
     put_be32, put_be64, put_start
 )
 from bifrost.records.batch_header cimport (
     ATTRIBUTES_AT, BASE_TIMESTAMP_AT, CODEC, CONTROL, COUNT_AT, CRC_AT, CRC_FROM, HEADER, LENGTH_AT, MAX_TIMESTAMP_AT,
-    PRODUCER_ID_AT, UNCOUNTED
+    PRODUCER_EPOCH_AT, PRODUCER_ID_AT, SEQUENCE_AT, UNCOUNTED
 )
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.records.codec.varints cimport put_varint, varint_size
@@ -44,6 +47,9 @@ cdef enum:
     LOG_APPEND_TIME = 0x08
     GZIP = 1
     ORIGINAL = 18          # bytes of the original attributes and timestamps
+    PRODUCER = 14          # bytes of a producer's ID, epoch and sequence
+    TRANSACTIONAL = 0x10
+    GROUP_SHIFT = 40       # where the mark of a virtual partition begins in a producer ID (virtual_batches.pyx)
     BOUND = 24             # bytes of a batch's header that are bound
     MOST_BYTES = 0x7FFFFFFF - HEADER
     EMPTY_LENGTH = 16      # bytes of an empty record, at the most: its varints have 1, 10 and 5
@@ -117,7 +123,9 @@ def deflated_empty(int64_t count):
 
 # ---- additional data ----
 
-cdef bytes additional(bytes binding, const uint8_t* envelope, Py_ssize_t size, const uint8_t* header):
+cdef bytes additional(
+    bytes binding, const uint8_t* envelope, Py_ssize_t size, const uint8_t* header, const uint8_t* producer
+):
     """Return what is bound: the place, the envelope before its ciphertext, and the header of the batch.
 
     attributes without codec and timestamp type, last offset delta, producer ID and epoch, base sequence, count
@@ -130,18 +138,20 @@ cdef bytes additional(bytes binding, const uint8_t* envelope, Py_ssize_t size, c
     p += place + size
     put_be16(p, be16(header + ATTRIBUTES_AT) & ~(CODEC | LOG_APPEND_TIME))
     memcpy(p + 2, header + ATTRIBUTES_AT + 2, 4)
-    memcpy(p + 6, header + PRODUCER_ID_AT, BOUND - 6)  # with epoch, sequence and count
+    memcpy(p + 6, producer, PRODUCER)
+    memcpy(p + 6 + PRODUCER, header + COUNT_AT, 4)
     return out
 
 # ---- sealing ----
 
-cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, Shape* shape) except -1:
+cdef int measure(const uint8_t* p, Py_ssize_t size, Py_ssize_t dek, bint is_virtual, Shape* shape) except -1:
     """Say what a batch comes to when it is sealed."""
     cdef uint8_t[START] start
     shape.count = <int32_t>be32(p + COUNT_AT)
     if shape.count < 1 or size == HEADER:
         raise CorruptBatch("a batch without records cannot be sealed")
-    shape.envelope = DEK_AT + dek + ORIGINAL
+    shape.is_virtual = is_virtual
+    shape.envelope = DEK_AT + dek + ORIGINAL + (PRODUCER if is_virtual else 0)
     shape.sealed = shape.envelope + size - HEADER + TAG
     # The first record has the latest timestamp and all others the base, so the empty ones depend on their count alone.
     shape.timestamp_delta = <int64_t>(be64(p + MAX_TIMESTAMP_AT) - be64(p + BASE_TIMESTAMP_AT))
@@ -176,12 +186,15 @@ cdef uint8_t* put_first(uint8_t* p, const uint8_t* batch, Py_ssize_t size, Shape
     cdef uint32_t counter
     cdef uint8_t* envelope = put_start_of_first(p, shape.sealed, shape.timestamp_delta)
     cdef uint8_t* at = envelope + DEK_AT
-    put_start(envelope, MODE_BATCH)
+    put_start(envelope, MODE_VIRTUAL if shape.is_virtual else MODE_BATCH)
     memcpy(at, PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header))
     at += PyBytes_GET_SIZE(header)
     memcpy(at, batch + ATTRIBUTES_AT, 2)
     memcpy(at + 2, batch + BASE_TIMESTAMP_AT, 16)
     at += ORIGINAL
+    if shape.is_virtual:
+        memcpy(at, batch + PRODUCER_ID_AT, PRODUCER)
+        at += PRODUCER
     assert at - envelope == shape.envelope and PyBytes_GET_SIZE(prefix) == PREFIX
     counter = dek.take(1, size)
     memcpy(envelope + NONCE_AT, PyBytes_AS_STRING(prefix), PREFIX)
@@ -189,7 +202,7 @@ cdef uint8_t* put_first(uint8_t* p, const uint8_t* batch, Py_ssize_t size, Shape
     written = dek.dek.cipher.encrypt_into(
         PyMemoryView_FromMemory(<char*>envelope + NONCE_AT, NONCE, PyBUF_READ),
         PyMemoryView_FromMemory(<char*>batch + HEADER, size - HEADER, PyBUF_READ),
-        additional(binding, envelope, shape.envelope, batch),
+        additional(binding, envelope, shape.envelope, batch, batch + PRODUCER_ID_AT),
         PyMemoryView_FromMemory(<char*>at, size - HEADER + TAG, PyBUF_WRITE),
     )
     assert written == size - HEADER + TAG
@@ -245,7 +258,7 @@ cdef int seal_into(
     finish(out, shape.whole)
     return 0
 
-def seal_batch(batch, bytes binding not None, dek, MemoryBudget budget not None):
+def seal_batch(batch, bytes binding not None, dek, MemoryBudget budget not None, *, bint is_virtual=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Shape shape
@@ -256,7 +269,7 @@ def seal_batch(batch, bytes binding not None, dek, MemoryBudget budget not None)
     try:
         if view.len < HEADER or be16(p + ATTRIBUTES_AT) & CONTROL:
             raise CorruptBatch("only batches of records are sealed")
-        measure(p, view.len, PyBytes_GET_SIZE(dek.header), &shape)
+        measure(p, view.len, PyBytes_GET_SIZE(dek.header), is_virtual, &shape)
         kept = prepare(&shape, budget)
         out = PyBytes_FromStringAndSize(NULL, shape.whole)
         seal_into(<uint8_t*>PyBytes_AS_STRING(out), p, view.len, &shape, kept, binding, dek, budget)
@@ -280,6 +293,7 @@ cdef bint find_envelope(Sealed* sealed) except -1:
     cdef const uint8_t* p = sealed.records
     cdef Py_ssize_t pos = 0, end = sealed.end, dek
     cdef int64_t length = 0, value = 0
+    cdef bint is_virtual
     if not pass_varint(p, end, &pos, &length):
         return False
     pos += 1  # attributes
@@ -290,19 +304,21 @@ cdef bint find_envelope(Sealed* sealed) except -1:
         return False
     if not pass_varint(p, end, &pos, &length) or length < 0 or length > end - pos:
         return False
-    dek = dek_size(p + pos, length, MODE_BATCH)
+    is_virtual = length > MODE_AT and p[pos + MODE_AT] == MODE_VIRTUAL
+    sealed.original = ORIGINAL + (PRODUCER if is_virtual else 0)
+    dek = dek_size(p + pos, length, MODE_VIRTUAL if is_virtual else MODE_BATCH)
     if dek == NO_ENVELOPE:
         return False
     if dek == OTHER_VERSION:
         raise UnknownEnvelope("the envelope has another version, mode or cipher")
-    if dek == CUT_OFF or length < DEK_AT + dek + ORIGINAL + TAG:
+    if dek == CUT_OFF or length < DEK_AT + dek + sealed.original + TAG:
         raise BrokenSeal("the envelope is cut off")
-    sealed.value, sealed.size, sealed.before = pos, length, DEK_AT + dek + ORIGINAL
+    sealed.value, sealed.size, sealed.before = pos, length, DEK_AT + dek + sealed.original
     return True
 
 cdef bytes dek_header_of(Sealed* sealed):
     """What names the DEK of a sealed batch: see `read_wrapped_dek`."""
-    return sealed.records[sealed.value + DEK_AT : sealed.value + sealed.before - ORIGINAL]
+    return sealed.records[sealed.value + DEK_AT : sealed.value + sealed.before - sealed.original]
 
 cdef Py_ssize_t opened_size(Sealed* sealed) noexcept:
     """The bytes of the batch that it was."""
@@ -327,16 +343,38 @@ cdef bint has_records_as_sealed(Sealed* sealed, int64_t first_delta, int64_t oth
     put_empty(<uint8_t*>PyBytes_AS_STRING(empty), count, other_delta)
     return memcmp(p + end + 1, PyBytes_AS_STRING(empty), size) == 0
 
+cdef bint has_producer_as_sealed(const uint8_t* header, const uint8_t* producer) noexcept:
+    """Whether the header of a batch of a virtual partition has what the gateway makes of the client's producer.
+
+    A transaction keeps ID and epoch, and its batches are numbered anew. The ID of another producer has the mark of its group
+    above it. What had no producer may have got one of the gateway's own, of which each batch is the first of an epoch.
+    """
+    cdef int64_t stored = <int64_t>be64(header + PRODUCER_ID_AT), own = <int64_t>be64(producer)
+    if memcmp(producer, header + PRODUCER_ID_AT, PRODUCER) == 0:
+        return True
+    if own < 0:
+        return stored >= 0 and be32(header + SEQUENCE_AT) == 0
+    if memcmp(producer + 8, header + PRODUCER_EPOCH_AT, 2) != 0:
+        return False
+    if be16(header + ATTRIBUTES_AT) & TRANSACTIONAL:
+        return stored == own
+    return (
+        stored >= 0 and stored & ((<int64_t>1 << GROUP_SHIFT) - 1) == own
+        and memcmp(producer + 10, header + SEQUENCE_AT, 4) == 0
+    )
+
 cdef bint is_as_sealed(Sealed* sealed) except -1:
     """Whether everything outside the ciphertext is as the sealer or a broker leaves it."""
     cdef const uint8_t* header = sealed.header
-    cdef const uint8_t* original = sealed.records + sealed.value + sealed.before - ORIGINAL
+    cdef const uint8_t* original = sealed.records + sealed.value + sealed.before - sealed.original
     cdef int64_t base = <int64_t>be64(original + 2), latest = <int64_t>be64(original + 10), highest
     cdef int64_t new_base = <int64_t>be64(header + BASE_TIMESTAMP_AT)
     cdef int64_t new_latest = <int64_t>be64(header + MAX_TIMESTAMP_AT)
     cdef int64_t count = <int32_t>be32(header + COUNT_AT)
     cdef uint16_t attributes = be16(header + ATTRIBUTES_AT)
     if count < 1 or (attributes ^ be16(original)) & ~(CODEC | LOG_APPEND_TIME):
+        return False
+    if sealed.original > ORIGINAL and not has_producer_as_sealed(header, original + ORIGINAL):
         return False
     # The header of a batch has the append time where that is the type; the records keep what their client said.
     highest = max(latest, base, <int64_t>-1) if count > 1 else max(latest, <int64_t>-1)
@@ -351,7 +389,8 @@ cdef int open_into(uint8_t* out, Sealed* sealed, bytes binding, dek) except -1:
     """Open a sealed batch into the `opened_size` bytes of `out`; after an error it holds nothing of use."""
     cdef const uint8_t* header = sealed.header
     cdef const uint8_t* envelope = sealed.records + sealed.value
-    cdef const uint8_t* original = envelope + sealed.before - ORIGINAL
+    cdef const uint8_t* original = envelope + sealed.before - sealed.original
+    cdef const uint8_t* producer = original + ORIGINAL if sealed.original > ORIGINAL else header + PRODUCER_ID_AT
     cdef Py_ssize_t size = sealed.size - sealed.before - TAG
     if not is_as_sealed(sealed):
         raise BrokenSeal("the batch around the envelope is not as it was sealed")
@@ -359,13 +398,14 @@ cdef int open_into(uint8_t* out, Sealed* sealed, bytes binding, dek) except -1:
         written = dek.cipher.decrypt_into(
             PyMemoryView_FromMemory(<char*>envelope + NONCE_AT, NONCE, PyBUF_READ),
             PyMemoryView_FromMemory(<char*>envelope + sealed.before, size + TAG, PyBUF_READ),
-            additional(binding, envelope, sealed.before, header),
+            additional(binding, envelope, sealed.before, header, producer),
             PyMemoryView_FromMemory(<char*>out + HEADER, size, PyBUF_WRITE),
         )
     except InvalidTag:
         raise BrokenSeal("the batch was changed, or sealed for another place or with another key") from None
     assert written == size
     memcpy(out, header, HEADER)
+    memcpy(out + PRODUCER_ID_AT, producer, PRODUCER)
     put_be16(out + ATTRIBUTES_AT, be16(original) | be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME)
     memcpy(out + BASE_TIMESTAMP_AT, original + 2, 8 if be16(header + ATTRIBUTES_AT) & LOG_APPEND_TIME else 16)
     finish(out, HEADER + size)

@@ -33,6 +33,8 @@ class Topic(NamedTuple):
     """What the broker calls it."""
     cluster: str = ""
     """The ID of the cluster that has it."""
+    is_virtual: bool = False
+    """Whether it has virtual partitions: then these are the partitions that transforms are given."""
 
 
 Transform = RecordTransform | BatchTransform | PlacedTransform

@@ -24,8 +24,10 @@ from bifrost.wire.error_codes import ErrorCode
 class PartitionSealing(PartitionSeal, BatchTransform, SteppedTransform):
     """The sealing of the batches of a partition."""
 
-    def step(self, direction: Direction) -> SealStep | OpenStep:
-        """Return what seals or opens batches whose DEK is at hand."""
+    def step(self, direction: Direction) -> SealStep | OpenStep | None:
+        """Return what seals or opens batches whose DEK is at hand; None: messages of virtual partitions are decoded."""
+        if self._rules.is_virtual:
+            return None
         if direction is Direction.PRODUCE:
             return SealStep(self.name, self._binding, self._dek_to_seal)
         return OpenStep(self.name, self._binding, self._rules.kek, self._context)
@@ -37,7 +39,9 @@ class PartitionSealing(PartitionSeal, BatchTransform, SteppedTransform):
         if direction is Direction.FETCH:
             return self._opened(batch, known, budget)
         dek = self._dek(batch, known)
-        return seal_batch(batch, self._binding, dek, budget) if isinstance(dek, WritingDek) else dek
+        if not isinstance(dek, WritingDek):
+            return dek
+        return seal_batch(batch, self._binding, dek, budget, is_virtual=self._rules.is_virtual)
 
     def _opened(self, batch: ClientBatch, known: Known, budget: MemoryBudget) -> BatchOutcome:
         rules = self._rules

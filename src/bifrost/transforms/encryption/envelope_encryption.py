@@ -83,6 +83,7 @@ def _make(name: str, config: FilterConfig, topic: Topic) -> BatchSealing | Value
         skips_missing_keys=config.on_missing_key is MissingKey.SKIP,
         plaintext_before_ms=config.plaintext_before_ms,
         sealing_key=None if config.sealing_key is None else read_sealing_key(config.sealing_key),
+        is_virtual=topic.is_virtual,
     )
     return sealing_of(rules, config, names_of(topic.name))
 

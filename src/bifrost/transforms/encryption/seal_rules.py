@@ -33,6 +33,8 @@ class SealRules:
     """Plaintext that is older passes, in milliseconds since 1970; None: none does."""
     sealing_key: SealingKey | None = None
     """What seals keys of records; None: they stay as they are."""
+    is_virtual: bool = False
+    """Whether its partitions are virtual ones."""
 
     @property
     def context(self) -> DekContext:

@@ -34,7 +34,7 @@ cdef class SealStep(BatchStep):
         dek = trip.answer_to(self.key)
         if type(dek) is not WritingDek:
             return False
-        measure(batch.data, batch.size, PyBytes_GET_SIZE(dek.header), &shape)
+        measure(batch.data, batch.size, PyBytes_GET_SIZE(dek.header), False, &shape)
         kept = prepare(&shape, trip.of_batch)
         out = trip.new_batch(shape.whole)
         seal_into(out, batch.data, batch.size, &shape, kept, self.binding, dek, trip.of_batch)
