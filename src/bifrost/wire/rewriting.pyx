@@ -194,12 +194,13 @@ cdef int readdress(Op* op, Reader* r, Output* out, Names names) except -1:
     out.copied = r.pos
     return 1
 
-cdef int begin_trip(Reader* r, RecordWay way) except -1:
+cdef bint begin_trip(Reader* r, RecordWay way) except -1:
+    """Begin the trip of a message. False: topics of the other kind of way have begun it, and the frame has to be decoded."""
     if r.trip == NULL:
         trip = way.begin(r)
         Py_INCREF(trip)
         r.trip = <PyObject*>trip
-    return 0
+    return (<RecordTrip>r.trip).is_kept == way.is_placed
 
 cdef int take_place(Reader* r, Output* out, int32_t partition) except -1:
     """Replace the partition before r.pos by its number on the other side. 0: the frame has to be decoded."""
@@ -207,7 +208,8 @@ cdef int take_place(Reader* r, Output* out, int32_t partition) except -1:
     cdef int64_t place
     if not out.has_ways or out.has_transaction or r.end != r.whole:
         return 0
-    begin_trip(r, way)
+    if not begin_trip(r, way):
+        return 0
     place = way.place(<RecordTrip>r.trip, partition)
     if place < 0:
         return 0
@@ -240,7 +242,8 @@ cdef int take_way(Op* op, Reader* r, Output* out, Py_ssize_t at, Py_ssize_t size
     need(r, size)
     if way.is_placed:
         return take_head(r, out, size)
-    begin_trip(r, way)
+    if not begin_trip(r, way):
+        return 0
     pieces = way.new_records(<RecordTrip>r.trip, r, size, partition, None if out.owner == NULL else <object>out.owner)
     if pieces is None:
         return 0
