@@ -229,9 +229,9 @@ class IdentifiedSession(Forwarding):
         shared, user, guard = self._shared, proven.account.username, self._new_guard(proven)
         addresses, quotas = self._entry.addresses, shared.quota_tables
         filters = self.virtual_cluster.records
-        records = None if filters is None else filters.topics(self._namespace, user, guard)
         rules = self.virtual_cluster.virtual_partitions
         virtual = None if rules is None else rules.topics(self._namespace, guard)
+        records = None if filters is None else filters.topics(self._namespace, user, guard, virtual)
         self._scope = Scope(
             namespace=self._namespace,
             addresses=addresses,

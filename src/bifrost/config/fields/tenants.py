@@ -217,8 +217,8 @@ class Tenant(Section):
         default=(), max_length=MAX_RULES, examples=["[{ topics: [orders], virtual: 12, physical: 4 }]"]
     )
     """Topics that show more partitions than the brokers have, so that fewer are paid for; the first rule that matches a
-    topic is for it; see [virtual-partitions.md](virtual-partitions.md). Not together with `filters`. A change closes
-    the tenant's connections, and its clients connect again. Default: none."""
+    topic is for it; see [virtual-partitions.md](virtual-partitions.md). A change closes the tenant's connections, and
+    its clients connect again. Default: none."""
 
     acls: Acls | None = None
     """What each principal of the tenant may do. Default: the key is absent, and all of them may do everything that the
@@ -271,13 +271,6 @@ class Tenant(Section):
                 raise ValueError(
                     f"filters: quarantine_topic {quarantine} of {one.shown_name} is not in allowed_topics"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _check_virtual_partitions(self) -> "Tenant":
-        if self.virtual_partitions and self.filters:
-            # What is sealed names its partition, and transforms are given the numbers that the brokers have.
-            raise ValueError("has both filters and virtual_partitions: remove one")
         return self
 
     @property

@@ -5,6 +5,9 @@ record. The batch is read and opened, and the record is looked for in it. Where 
 answer stays as it is: a consumer misses nothing, and its Fetch has the error. What may pass by itself is an error with
 which clients ask again.
 
+Of a topic with virtual partitions the answers are those of virtual ones (filters/virtual/listed_offsets.py), each with
+the offset of its own record or, if its batch is sealed, of the batch.
+
 Source: Kafka's LogSegment.findOffsetByTimestamp; KIP-79, KIP-734 (the record with the latest timestamp).
 """
 
@@ -32,6 +35,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bifrost.filters.records.record_topics import RecordTopics, TopicChain
     from bifrost.records.codec.client_batch import ClientBatch
     from bifrost.wire.messages import ListOffsetsRequest, ListOffsetsResponse
@@ -56,6 +61,16 @@ class _Offset(NamedTuple):
     offset: int
     timestamp_ms: int
     error_code: int = 0
+
+
+class _Place(NamedTuple):
+    """Where the broker has the records of a partition."""
+
+    partition: int
+    """As the client calls it."""
+    physical: int
+    own: Callable[[bytes, int], bytes | memoryview]
+    """Returns which of the batches there, from an offset on, are the partition's own."""
 
 
 _AGAIN = _Offset(-1, -1, int(ErrorCode.KAFKA_STORAGE_ERROR))
@@ -136,10 +151,12 @@ def _refine(
                 continue
             found = look_ups.found.get(key)
             if found is None:
-                at = StoredAt(hidden.physical, partition.partition_index, partition.offset)
+                place = _place_of(exchange, topic.name, partition.partition_index)
+                at = StoredAt(hidden.physical, place.physical, partition.offset)
                 batch = None if met is None else met.found.get(at)
                 if batch is not None:
-                    found = _look_up(work, hidden.chain, at, batch, wanted, partition.timestamp)
+                    answered = _Offset(partition.offset, partition.timestamp)
+                    found = _look_up(work, hidden.chain, place, batch, wanted, answered)
                 elif len(look_ups.found) >= MAX_LOOK_UPS:
                     found = _AGAIN
                     topics.records.process.memory.hits[LIMIT, topics.records.tenant] += 1
@@ -155,28 +172,43 @@ def _refine(
         return replace(work.need, rounds=1)
     if not to_read:
         return FORWARD
-    return StoredBatches(tuple(to_read), waited_ns=0 if met is None else met.waited_ns)
+    wanted_batches = tuple(dict.fromkeys(to_read))
+    return StoredBatches(wanted_batches, waited_ns=0 if met is None else met.waited_ns)
+
+
+def _place_of(exchange: Exchange, topic: str, partition: int) -> _Place:
+    virtual = exchange.scope.virtual
+    place = None if virtual is None else virtual.place_of(topic, partition)
+    if virtual is None or place is None:
+        return _Place(partition, partition, lambda records, _: records)
+    group, physical = place
+    return _Place(partition, physical, lambda records, offset: virtual.own_batches(group, records, offset))
 
 
 def _look_up(
-    work: RecordWork, chain: TopicChain, at: StoredAt, stored: StoredBatch, wanted: int, answered_ms: int
+    work: RecordWork,
+    chain: TopicChain,
+    place: _Place,
+    stored: StoredBatch,
+    wanted: int,
+    as_it_is: _Offset,
 ) -> _Offset | None:
     """Return the offset of a record in the batch that a broker has answered with; None: its key is needed first."""
-    as_it_is = _Offset(at.offset, answered_ms)
     if stored.error_code:
         # Records that were deleted meanwhile, or another leader: clients ask again.
         return _AGAIN
     try:
-        batch = next(split_batches(memoryview(stored.records), is_whole=False), None)
+        records = place.own(stored.records, as_it_is.offset)
+        batch = next(split_batches(memoryview(records), is_whole=False), None)
         if batch is None or batch.is_control or batch.is_log_append_time:
             return as_it_is
-        opened = work.new_records(batch.data, chain, at.partition)
+        opened = work.new_records(batch.data, chain, place.partition)
         if isinstance(opened, Refusal):
             return _AGAIN if opened.error_code is ErrorCode.KAFKA_STORAGE_ERROR else as_it_is
         if work.need is not None:
             return None
         whole = opened if isinstance(opened, bytes | memoryview) else b"".join(opened)
-        return _record_in(work, as_batch(whole), at.offset, wanted) or as_it_is
+        return _record_in(work, as_batch(whole), as_it_is.offset, wanted) or as_it_is
     except NoRoom:
         raise
     except RecordsError:

@@ -14,9 +14,9 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.records.record_work import RecordWork, Refusal
 from bifrost.filters.steps import (
     FORWARD,
-    NOTHING_MET,
     TURN,
     Answer,
+    AtBroker,
     Close,
     RecordNeeds,
     RequestStep,
@@ -60,7 +60,9 @@ class ProducedRecordsFilter:
         refused: list[_Refused] = []
         topics = exchange.scope.records
         assert topics is not None, "only clients to whom filters apply have this filter"
-        with RecordWork(topics, Direction.PRODUCE, exchange) as work:
+        # The filter behind this one has asked the broker: what is done now was done and counted before.
+        is_again = AtBroker in exchange.met
+        with RecordWork(topics, Direction.PRODUCE, exchange, is_again=is_again) as work:
             for topic in in_steps(request.topic_data):
                 by_id = topic.topic_id != ZERO_TOPIC_ID
                 name = topics.namespace.topic_of(topic.topic_id) if by_id else topic.name
@@ -76,10 +78,11 @@ class ProducedRecordsFilter:
                     refused.append(_Refused(topic.name, topic.topic_id, answers))
             if work.need is not None:
                 return work.need
-            work.tell_unenforced()
+            if not is_again:
+                work.tell_unenforced()
         if RecordNeeds in exchange.met:
             # The exchange lives until the broker has answered; what was needed need not.
-            exchange.met = NOTHING_MET
+            exchange.met = {kind: need for kind, need in exchange.met.items() if kind is not RecordNeeds}
         if not refused:
             return FORWARD
         if request.acks == 0:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bifrost.config.records.record_filter import RecordFilter
     from bifrost.filters.plan import Plan
     from bifrost.filters.records.tenant_records import TenantRecords
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.tenancy.policies.record_rules import RecordRules
@@ -87,11 +88,16 @@ class RecordTopics:
     """Which topics are transformed, and how."""
 
     def __init__(
-        self, records: TenantRecords, namespace: Namespace, rules: Rules, guard: Guard | None
+        self,
+        records: TenantRecords,
+        namespace: Namespace,
+        rules: Rules,
+        guard: Guard | None,
+        virtual: VirtualTopics | None = None,
     ) -> None:
         """Know no topic yet; see `TenantRecords.topics`."""
         self.records, self.namespace = records, namespace
-        self._rules = rules
+        self._rules, self._virtual = rules, virtual
         self._chains: dict[tuple[str, Direction], TopicChain | None] = {}
         self._hidden: dict[str, HiddenTimes | None] = {}
         self._tables: dict[tuple[_Seen, Names], Names] = {}
@@ -188,15 +194,19 @@ class RecordTopics:
     def _way(self, name: bytes, topic: str, seen: _Seen) -> RecordWay | None:
         """Return the way of a topic's records past the filters; None: these have to see them.
 
-        Members of share groups get all records of a partition or none, which a way does not know.
+        Members of share groups get all records of a partition or none, which a way does not know. Nor does it know the
+        records of virtual partitions.
         """
-        direction = _WITH_WAYS.get(seen)
+        direction = None if self._is_virtual(topic) else _WITH_WAYS.get(seen)
         chain = None if direction is None else self.chain(topic, direction)
         if direction is None or chain is None or chain.refused_acks or chain.rules is not None:
             return None
         if not has_steps(chain.at(0), direction):
             return None
         return TopicWay(name, self.records, chain, direction)
+
+    def _is_virtual(self, topic: str) -> bool:
+        return self._virtual is not None and self._virtual.map_of(topic) is not None
 
     # -- for the filters
 
@@ -234,7 +244,8 @@ class RecordTopics:
         rules = None if policies is None else policies.on_records(topic)
         if not filters and rules is None:
             return None
-        place = Topic(names.tenant, full, bytes(physical), self.namespace.physical_cluster_id() or "")
+        cluster = self.namespace.physical_cluster_id() or ""
+        place = Topic(names.tenant, full, bytes(physical), cluster, self._is_virtual(topic))
         refused: dict[int, str] = {}
         for one in filters:
             for acks in kind_of(one.name).refused_acks(one.config):

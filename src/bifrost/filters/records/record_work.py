@@ -32,7 +32,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from bifrost.encryption.batch_order import BatchOrder
     from bifrost.filters.filter import Exchange
@@ -87,6 +87,7 @@ class RecordWork:
         *,
         is_all_or_nothing: bool | None = None,
         keeps_results: bool = False,
+        is_again: bool = False,
     ) -> None:
         """Begin with nothing done.
 
@@ -96,13 +97,14 @@ class RecordWork:
             exchange: of the message; it has what the message has waited for.
             is_all_or_nothing: whether the records of a partition go on only if all of them may; None: on produce.
             keeps_results: whether batches are not transformed again that were before the message had to wait.
+            is_again: whether all of it was done and counted before, for a message that has waited for something else.
         """
         records = topics.records
         self._memory, self._tenant = records.process.memory, records.tenant
         self._orders = records.process.orders
         self._counts: Counter[TransformKey] = Counter()
         self._direction, self._meter = direction, records.meter(direction, self._counts)
-        self._keeps_results, self._has_no_room = keeps_results, False
+        self._keeps_results, self._is_again, self._has_no_room = keeps_results, is_again, False
         self._budget = self._memory.of_request()
         self._made_bytes = 0
         met = exchange.met.get(RecordNeeds)
@@ -125,7 +127,7 @@ class RecordWork:
         """Give back what is taken, and count what was done if it is not done once more."""
         self._budget.give_back(self._made_bytes)
         waits = bool(self._missing) or self._has_no_room
-        is_done = kind is None and (self._keeps_results or not waits)
+        is_done = kind is None and not self._is_again and (self._keeps_results or not waits)
         counts = self._topics.records.process.counts
         for key, amount in self._counts.items():
             if is_done or key.number == TIME:
@@ -173,11 +175,12 @@ class RecordWork:
         """
         return read_columns(batch, self._memory.of_batch(self._budget))
 
-    def new_records(self, records: Buffer, chain: TopicChain, partition: int) -> Buffer | Pieces | Refusal:
+    def new_records(
+        self, records: Buffer | Pieces, chain: TopicChain, partition: int
+    ) -> Buffer | Pieces | Refusal:
         """Return the records of a partition as its transforms leave them: the same object if they change nothing.
 
-        Else they are in pieces, one for each batch.
-
+        Else they are in pieces, one for each batch. They may come in pieces, as those of virtual partitions do.
         A batch whose transforms need something is passed over, and the others go on: so a message waits once for all
         that its batches need (`need`). A batch that needs something when the message may not ask any more cannot pass.
 
@@ -193,7 +196,7 @@ class RecordWork:
         has_no_zstd = is_produce and self._exchange.api_version < FIRST_WITH_ZSTD
         reading = _Reading(self._orders, chain.sealed, partition, self._missing)
         try:
-            for batch in in_steps(split_batches(memoryview(records), is_whole=is_produce), _ROUNDS):
+            for batch in in_steps(_batches_of(records, is_whole=is_produce), _ROUNDS):
                 violation = None if chain.rules is None else _violation(batch, chain.rules)
                 if violation is not None:
                     return violation
@@ -303,9 +306,11 @@ class _Reading:
             return  # A message that lacks something is decided anew.
         if self._order is None:
             self._order = self._orders.at(self._place, batch.base_offset)
-        # What was left out has proved nothing.
-        if opened is not batch.data and as_batch(opened).record_count:
-            self._order.check(batch)
+        if opened is not batch.data:
+            proven = as_batch(opened)
+            # What was left out has proved nothing. Transforms may leave out records, but the batch had all of them.
+            if proven.record_count:
+                self._order.check(proven._replace(record_count=batch.record_count))
         self._next_offset = batch.base_offset + batch.last_offset_delta + 1
 
     def keep(self) -> int:
@@ -313,6 +318,11 @@ class _Reading:
         if self._place is None or self._order is None or not self._next_offset or self._missing:
             return 0
         return self._orders.keep(self._place, self._next_offset, self._order)
+
+
+def _batches_of(records: Buffer | Pieces, *, is_whole: bool) -> Iterator[ClientBatch]:
+    for piece in records if isinstance(records, tuple) else (records,):
+        yield from split_batches(memoryview(piece), is_whole=is_whole)
 
 
 def _violation(batch: ClientBatch, rules: RecordRules) -> Refusal | None:

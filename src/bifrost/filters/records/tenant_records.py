@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bifrost.config.records.record_filter import RecordFilter
     from bifrost.filters.filter import AnyFilter
     from bifrost.filters.records.sources import Sources
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.transforms.record_transform import Direction
@@ -93,13 +94,15 @@ class TenantRecords:
         self.process, self.tenant, self.filters = process, tenant, filters
         self.has_rules = has_rules
         """Whether all that is produced is compared with policies of namespaces, which may change."""
-        self._topics: WeakValueDictionary[tuple[Namespace, Rules, Guard | None], RecordTopics] = (
-            WeakValueDictionary()
-        )
+        self._topics: WeakValueDictionary[
+            tuple[Namespace, Rules, Guard | None, VirtualTopics | None], RecordTopics
+        ] = WeakValueDictionary()
         for one in filters.filters:
             kind_of(one.name)
 
-    def topics(self, namespace: Namespace, user: str, guard: Guard | None) -> RecordTopics | None:
+    def topics(
+        self, namespace: Namespace, user: str, guard: Guard | None, virtual: VirtualTopics | None = None
+    ) -> RecordTopics | None:
         """Return what happens to the topics of a user's clients: one object for all to whom the same rules apply.
 
         None: no filter is for anything that they write or read, and no policy.
@@ -107,10 +110,10 @@ class TenantRecords:
         rules = self.filters.rules_for(f"User:{user}")
         if not rules and not self.has_rules:
             return None
-        key = (namespace, rules, guard)
+        key = (namespace, rules, guard, virtual)
         found = self._topics.get(key)
         if found is None:
-            found = self._topics[key] = RecordTopics(self, namespace, rules, guard)
+            found = self._topics[key] = RecordTopics(self, namespace, rules, guard, virtual)
         return found
 
     def filter_of(self, api_key: int) -> AnyFilter | None:

@@ -92,6 +92,13 @@ def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, .
     return names, attrgetter(*names)
 
 
+def in_one_piece(records: Any) -> bytes | memoryview:
+    """Return the records of a partition, which other filters may have left in pieces."""
+    if isinstance(records, tuple):
+        return records[0] if len(records) == 1 else b"".join(records)
+    return records or b""
+
+
 def virtual_topics(exchange: Exchange) -> VirtualTopics:
     """Return which topics of the client have virtual partitions."""
     found = exchange.scope.virtual

@@ -66,10 +66,12 @@ class _Reader(NamedTuple):
 class _Fetched:
     """What was asked of the topics with virtual partitions, and what is answered here."""
 
-    __slots__ = ("has_start", "is_committed", "readers", "refused")
+    __slots__ = ("has_start", "is_committed", "is_counted", "readers", "refused")
 
     def __init__(self, request: FetchRequest, has_start: set[_Place]) -> None:
         self.is_committed = request.isolation_level == _COMMITTED
+        self.is_counted = False
+        """Whether the answer was divided and counted before: it waits for what filters of records need."""
         self.has_start = has_start
         """Virtual partitions for which the broker was asked where the log begins."""
         self.readers: dict[TopicKey, dict[int, dict[PartitionGroup, _Reader]]] = {}
@@ -127,6 +129,7 @@ class FetchedPartitionsFilter:
             topic.partitions = shown
         if not response.error_code:
             _add_refused(response, fetched)
+        fetched.is_counted = True
         return FORWARD
 
 
@@ -228,8 +231,9 @@ def _give_records(
         if 0 <= end <= fetched_to:
             part.high_watermark = position
             part.last_stable_offset = min(part.last_stable_offset, position)
-    virtual.count("own_bytes", own.own_bytes)
-    virtual.count("foreign_bytes", len(records) - own.own_bytes)
+    if not fetched.is_counted:
+        virtual.count("own_bytes", own.own_bytes)
+        virtual.count("foreign_bytes", len(records) - own.own_bytes)
 
 
 def _aborted(transactions: list[Any], aborts: list[tuple[int, int]], offset: int) -> list[Any]:

@@ -118,7 +118,7 @@ class ListedOffsetsFilter:
         exchange.keep(_LISTED, listed)
         exchange.wants_response = True
         if exchange.api_version >= _FIRST_WITH_OFFSET:
-            exchange.read_batches = sum(len(topic.asked) for topic in listed.topics)
+            exchange.read_batches += sum(len(topic.asked) for topic in listed.topics)
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: ListOffsetsResponse) -> ResponseStep:
@@ -196,12 +196,12 @@ def _scan(exchange: Exchange, listed: _Listed, broker: _Answers) -> StoredBatche
         exchange.keep(_ENDS, _begin_ends(exchange, listed, broker, scans))
         _begin_firsts(exchange, listed, broker, scans)
     elif met is not None:
-        scans.take(met)
-        virtual.count("scanned_bytes", sum(len(one.records) for one in met.found.values()))
+        virtual.count("scanned_bytes", scans.take(met))
+    was_over = scans.is_over
     need = scans.next_need(met)
     if need is None:
-        exchange.read_later = max(0, scans.reads - exchange.read_batches)
-    if scans.is_over:
+        exchange.read_later = max(0, scans.reads - sum(len(topic.asked) for topic in listed.topics))
+    if scans.is_over and not was_over:
         virtual.hit(LIMIT)
     return need
 

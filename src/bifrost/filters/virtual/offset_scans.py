@@ -236,15 +236,21 @@ class OffsetScans:
         """Return how many there are."""
         return len(self._scans)
 
-    def take(self, met: StoredBatches) -> None:
-        """Give what was read to those that have asked for it."""
-        self.reads += len(met.found)
-        self._read_bytes += sum(len(one.records) for one in met.found.values())
+    def take(self, met: StoredBatches) -> int:
+        """Give what was read to those that have asked for it, and return how many bytes it has.
+
+        Another filter of the message may have asked for the rest.
+        """
+        taken: dict[StoredAt, int] = {}
         for scan in in_steps(self._scans):
             wanted = scan.wanted
             stored = None if wanted is None else met.found.get(wanted)
-            if stored is not None:
+            if wanted is not None and stored is not None:
                 scan.take(stored)
+                taken[wanted] = len(stored.records)
+        self.reads += len(taken)
+        self._read_bytes += sum(taken.values())
+        return sum(taken.values())
 
     def next_need(self, met: StoredBatches | None) -> StoredBatches | None:
         """Return what to read next; None: nothing more."""

@@ -15,6 +15,7 @@ from bifrost.filters.virtual.division import (
     Shape,
     TopicKey,
     divide,
+    in_one_piece,
     join,
     key_of,
     virtual_topics,
@@ -158,7 +159,8 @@ def _measured(exchange: Exchange, request: ProduceRequest) -> _Measured:
         if partitions is None:
             continue
         for partition in in_steps(topic.partition_data):
-            records = partition.records or b""
+            # Filters of records leave pieces.
+            records = partition.records = in_one_piece(partition.records)
             size += len(records)
             if partitions.has(partition.index):
                 group, _ = partitions.place_of(VirtualPartition(partition.index))

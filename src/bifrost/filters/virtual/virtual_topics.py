@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
+from bifrost.filters.virtual.division import in_one_piece
 from bifrost.filters.virtual.offset_group_names import OffsetGroupNamesFilter, group_places
 from bifrost.filters.virtual.partition_way import PartitionWay
 from bifrost.filters.virtual.virtual_filters import (
@@ -19,17 +20,20 @@ from bifrost.filters.virtual.virtual_filters import (
     BEFORE_ALL,
     FILTERS,
 )
+from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
+from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
+from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
 from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
-from bifrost.wire.rewriting import Names
+from bifrost.wire.rewriting import Names, RecordWay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,9 +41,12 @@ if TYPE_CHECKING:
     from bifrost.filters.plan import Plan
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
-    from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+    from bifrost.tenancy.virtual_partitions.partition_map import (
+        PartitionGroup,
+        PartitionMap,
+        PhysicalPartition,
+    )
     from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
-    from bifrost.wire.rewriting import RecordWay
 
 MAX_REMEMBERED = 4096
 """Names of topics remembered in each table: more than a client uses at a time. Beyond it that memory is emptied."""
@@ -132,6 +139,24 @@ class VirtualTopics:
         name = topic or self.namespace.topic_of(topic_id)
         return None if not name else self.map_of(name)
 
+    def place_of(self, topic: str, partition: int) -> tuple[PartitionGroup, PhysicalPartition] | None:
+        """Return the group and the physical partition of a virtual one; None: the topic has none, or not this one."""
+        partitions = self.map_of(topic)
+        if partitions is None or not partitions.has(partition):
+            return None
+        return partitions.place_of(VirtualPartition(partition))
+
+    def own_batches(self, group: PartitionGroup, records: bytes, offset: int) -> bytes | memoryview:
+        """Return what was read of a physical partition as a virtual one has it from an offset on.
+
+        Raises:
+            CorruptBatch: it cannot be told whose it is.
+        """
+        try:
+            return in_one_piece(own_records(records, {group: offset}).records[group])
+        except UnfitBatch as unfit:
+            raise CorruptBatch(str(unfit)) from None
+
     def count(self, number: str, amount: int) -> None:
         """Count one of `NUMBERS`."""
         if amount:
@@ -217,12 +242,17 @@ class VirtualTopics:
             return _remember(names, slot, value, found)
         if found is None or slot not in _SLOTS:
             return found
-        # A broker's answer has the virtual name in `found`, and so has a client's request in `value`.
-        name = found if is_answer else value
-        topic = self.namespace.topic_of(found) if slot == Entity.TOPIC_ID else _text(name)
+        # A broker's answer has the virtual name in `found`, and so has a client's request in `value`. The topic's
+        # records may have a way (`RecordTopics`).
+        there = found.name if isinstance(found, RecordWay) else found
+        topic = (
+            self.namespace.topic_of(there)
+            if slot == Entity.TOPIC_ID
+            else _text(there if is_answer else value)
+        )
         partitions = None if topic is None else self.map_of(topic)
-        if partitions is not None and not has_ways:
-            return None
+        if partitions is not None and (not has_ways or isinstance(found, RecordWay)):
+            return None  # The way of its records would not divide them.
         if partitions is not None:
             way = PartitionWay(found, found if is_answer else value, partitions)
             # Only the engine reads this table, and it knows ways.
