@@ -5,12 +5,11 @@ Only units with one meaning are accepted: `KB` means 1000 or 1024, so it is refu
 """
 
 import re
-from decimal import Decimal
 
 BYTES_PER_UNIT = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MS_PER_UNIT = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 
-# Twelve digits hold every useful value (a terabyte in bytes, 30 years in ms) and keep the arithmetic exact.
+# Twelve digits hold every useful value (a terabyte in bytes, 30 years in ms).
 _QUANTITY = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?([A-Za-z]{1,8})")
 
 
@@ -49,7 +48,9 @@ def _read_quantity(value: object, units: dict[str, int], *, unit_name: str, exam
     number, unit = match.groups()
     if unit not in units:
         raise ValueError(f"unknown unit {unit}; {expected}")
-    amount = Decimal(number) * units[unit]
-    if amount != int(amount):
+    whole, _, fraction = number.partition(".")
+    scale: int = 10 ** len(fraction)
+    amount, rest = divmod(int(whole + fraction) * units[unit], scale)
+    if rest:
         raise ValueError(f"{value} is not a whole number of {unit_name}; {expected}")
-    return int(amount)
+    return amount

@@ -37,11 +37,11 @@ def test_rich_that_is_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.modules["rich"] is rich
 
 
-def test_a_model_is_made_without_the_packages_for_e_mail_and_time_zones() -> None:
+def test_a_model_is_made_without_the_packages_for_e_mail_time_zones_and_fractions() -> None:
     lean = "from bifrost.cli.lean_imports import lean_pydantic\nwith lean_pydantic():\n    "
     code = "import bifrost.config.model"
 
-    unneeded = ["email", "importlib.metadata", "sysconfig", "zoneinfo"]
+    unneeded = ["decimal", "email", "fractions", "importlib.metadata", "sysconfig", "zoneinfo"]
     assert imported_after(lean + code, *unneeded) == []
     assert imported_after(code, *unneeded) == unneeded
 
@@ -53,6 +53,15 @@ def test_afterwards_time_zones_are_there_as_ever() -> None:
     )
 
     assert imported_after(code, "zoneinfo") == ["zoneinfo"]
+
+
+def test_afterwards_numbers_are_there_as_ever() -> None:
+    code = (
+        "from bifrost.cli.lean_imports import lean_pydantic\nwith lean_pydantic():\n    import bifrost.config.model\n"
+        "import decimal, fractions\nassert fractions.Fraction(decimal.Decimal('1.5')) == fractions.Fraction(3, 2)"
+    )
+
+    assert imported_after(code, "decimal", "fractions") == ["decimal", "fractions"]
 
 
 def test_afterwards_entry_points_are_found_as_ever() -> None:
