@@ -56,7 +56,8 @@ def differences(
     most = max(end, after.start, least_end(before.end)) if after.end == before.end else after.end
     if not least <= answered.end <= most:
         yield Difference(topic, virtual, "latest", _between(least, most), answered.end)
-    latest_start = max(after.start, answered.end if first is None else first)
+    # If its first record was deleted meanwhile, the next one may be anywhere.
+    latest_start = answered.end if first is None or first < after.start else first
     if not before.start <= answered.start <= latest_start:
         yield Difference(topic, virtual, "earliest", _between(before.start, latest_start), answered.start)
 

@@ -51,6 +51,8 @@ def test_a_partition_is_not_before_a_log_whose_beginning_was_deleted() -> None:
     assert found(None, (90, 90), (90, 100)) == []
     assert found(None, (0, 0), (90, 100)) == ["latest", "earliest"]
     assert found((10, 20), (60, 60), (10, 100), (60, 100)) == []
+    assert found((10, 80), (70, 81), (10, 100), (60, 100)) == []
+    assert found((10, 80), (9, 81), (10, 100), (60, 100)) == ["earliest"]
 
 
 def test_what_is_written_meanwhile_may_count() -> None:
