@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner
 
+from bifrost.cli.commands import app
+from bifrost.cli.jobs import job_runs
+from bifrost.cli.jobs.job_runs import FOUND
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.jobs.fsck import Checked, FsckOptions, run_fsck
@@ -35,6 +39,8 @@ pytestmark = pytest.mark.timeout(600)
 
 TENANT = "divided"
 SECRET = b"4111 1111"
+OWN_RULES = [*RULES, {"topics": ["eu:*"], "virtual": 12, "physical": 4}]
+IN_NAMESPACES = {"namespaces": ["eu"], "namespace_separator": ".."}
 
 
 def told(_text: str) -> None:
@@ -44,7 +50,7 @@ def told(_text: str) -> None:
 @pytest.fixture(scope="module")
 def gateway(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["virtual_partitions"] = RULES
+        config["tenants"][0] |= {"virtual_partitions": OWN_RULES, **IN_NAMESPACES}
 
     directory = tmp_path_factory.mktemp("fsck")
     tenants = [TenantSpec(TENANT)]
@@ -147,6 +153,48 @@ def test_what_clients_wrote_is_owned_and_the_gateway_says_the_same(
         assert int(row["last_offset"]) == sent[row["name"]][virtual][-1]
     assert rows(tmp_path / "out" / "unowned.csv") == []
     assert SECRET not in b"".join(one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+
+
+def test_the_command_compares_topics_of_namespaces_and_says_by_its_status_what_it_found(
+    spark: SparkSession,
+    gateway: GatewayProcess,
+    kafka: EmbeddedKafka,
+    planter: Planter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(job_runs, "build_session", lambda _name, _options: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    endpoint, name = gateway.endpoint(TENANT), physical_name(TENANT, "--eu.even-command")
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic("eu..even-command", 12, 1)])["eu..even-command"].result(WAIT_S)
+    producer = Producer(endpoint.for_confluent)
+    for partition in range(12):
+        producer.produce("eu..even-command", b"x", partition=partition)
+    assert producer.flush(WAIT_S) == 0
+    client = tmp_path / "client.properties"
+    properties = sasl_properties(str(endpoint.username), endpoint.password, endpoint.mechanism)
+    client.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    brokers = ["--bootstrap-servers", kafka.bootstrap, "--config", str(gateway.directory / "proxy.yaml")]
+    command = ["pipeline", "fsck", *brokers, "--topic", name, "--out", str(tmp_path / "out")]
+    compared = ["--gateway", endpoint.bootstrap, "--gateway-kafka-config", str(client)]
+
+    clean = CliRunner().invoke(app, [*command, *compared])
+    made = planter.batch(name, [b"x"], producer_id=930)
+    planter.client.produce(name, 0, b"".join(marked_batch(made, 100)))
+    found = CliRunner().invoke(app, [*command, *compared])
+
+    assert clean.exit_code == 0, clean.output
+    page = tmp_path / "out" / "index.html"
+    assert clean.stdout.splitlines() == [
+        "1 topics, 12 virtual partitions, 12 records; 0 claims are left over",
+        f"0 batches unowned, 0 keys shared, 0 differences: {page}",
+    ]
+    assert (found.exit_code, found.stdout.splitlines()[0]) == (
+        FOUND,
+        f"no virtual partition owns: {name}: 1 batches",
+    )
+    assert {row["name"] for row in rows(tmp_path / "out" / "partitions.csv")} == {"eu:even-command"}
 
 
 def test_batches_that_no_virtual_partition_owns_are_listed_each(

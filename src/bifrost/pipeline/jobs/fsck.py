@@ -168,13 +168,13 @@ def _partitions_at_gateway(options: FsckOptions, compared: Sequence[VirtualTopic
     if options.gateway is None or not compared:
         return []
     with TopicClient(options.gateway) as client:
-        shown = {one.name: one.partitions for one in client.topics([one.name for one in compared])}
+        shown = {one.name: one.partitions for one in client.topics([one.client_name for one in compared])}
     return [
         Difference(
-            one.physical, -1, "partitions of the gateway", str(one.partitions.virtual), shown[one.name]
+            one.physical, -1, "partitions of the gateway", str(one.partitions.virtual), shown[one.client_name]
         )
         for one in compared
-        if shown[one.name] != one.partitions.virtual
+        if shown[one.client_name] != one.partitions.virtual
     ]
 
 
@@ -204,20 +204,10 @@ def _compared(options: FsckOptions, planned: _Planned, owners: DataFrame) -> lis
     found: list[Difference] = []
     with TopicClient(options.gateway) as gateway, TopicClient(options.scan.settings) as client:
         for topic in planned.compared:
-            answered = {
-                number: LogBounds(
-                    gateway.offset(topic.name, number, EARLIEST), gateway.offset(topic.name, number, LATEST)
-                )
-                for number in range(topic.partitions.virtual)
-            }
-            after = {
-                number: LogBounds(
-                    client.offset(topic.physical, number, EARLIEST),
-                    client.offset(topic.physical, number, LATEST),
-                )
-                for number in range(topic.partitions.physical)
-            }
-            for number, said in answered.items():
+            name, physical_name = topic.client_name, topic.physical
+            answered = [_bounds_now(gateway, name, each) for each in range(topic.partitions.virtual)]
+            after = [_bounds_now(client, physical_name, each) for each in range(topic.partitions.physical)]
+            for number, said in enumerate(answered):
                 _, physical = topic.partitions.place_of(VirtualPartition(number))
                 before = planned.bounds[topic.physical, physical]
                 found += differences(
@@ -229,6 +219,10 @@ def _compared(options: FsckOptions, planned: _Planned, owners: DataFrame) -> lis
                     after[physical],
                 )
     return found
+
+
+def _bounds_now(client: TopicClient, topic: str, partition: int) -> LogBounds:
+    return LogBounds(client.offset(topic, partition, EARLIEST), client.offset(topic, partition, LATEST))
 
 
 def _shared_keys(spark: SparkSession, options: FsckOptions, planned: _Planned) -> DataFrame | None:

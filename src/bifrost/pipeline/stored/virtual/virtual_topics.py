@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bifrost.config.fields.tenants import Tenant
+from bifrost.config.tiers import SEPARATOR
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
@@ -21,9 +22,16 @@ class VirtualTopic(NamedTuple):
 
     tenant: str
     name: str
-    """What clients of the whole tenant call it."""
+    """What clients of the whole tenant call it, with `:` behind its namespaces."""
     physical: str
     partitions: PartitionMap
+    separator: str = SEPARATOR
+    """What they write in place of that."""
+
+    @property
+    def client_name(self) -> str:
+        """What they ask a gateway for."""
+        return self.name.replace(SEPARATOR, self.separator)
 
 
 def virtual_topics(configured: ConfiguredTenants, physical: Iterable[str]) -> dict[str, VirtualTopic]:
@@ -59,5 +67,5 @@ def _of(configured: ConfiguredTenants, tenant: Tenant, physical: Iterable[str]) 
         for name in (*origins, names[0]):
             partitions = rules.map_of(name)
             if partitions is not None:
-                yield VirtualTopic(tenant.name, names[0], topic, partitions)
+                yield VirtualTopic(tenant.name, names[0], topic, partitions, tenant.namespace_separator)
                 break

@@ -39,7 +39,15 @@ def test_topics_are_found_by_the_first_rule_that_names_them() -> None:
 def test_a_topic_of_a_namespace_is_called_as_the_whole_tenant_calls_it() -> None:
     (found,) = virtual_topics(tenants(RULES), ["acme---eu.any"]).values()
 
-    assert (found.name, found.partitions) == ("eu:any", PartitionMap(12, 4))
+    assert (found.name, found.client_name, found.partitions) == ("eu:any", "eu:any", PartitionMap(12, 4))
+
+
+def test_clients_may_write_something_else_between_namespaces() -> None:
+    tenant = tenant_of([], prefix="acme-", virtual_partitions=RULES, namespace_separator="..")
+
+    (found,) = virtual_topics(ConfiguredTenants([tenant]), ["acme---eu.any"]).values()
+
+    assert (found.name, found.client_name) == ("eu:any", "eu..any")
 
 
 def moved(configured: ConfiguredTenants) -> ConfiguredTenants:
