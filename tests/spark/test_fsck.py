@@ -21,11 +21,13 @@ from bifrost.pipeline.jobs.fsck import Checked, FsckOptions, run_fsck
 from bifrost.pipeline.stored.client_settings import read_client_settings
 from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
 from bifrost.pipeline.stored.scan_options import ScanOptions
-from bifrost.pipeline.stored.topic_client import TopicClient
+from bifrost.pipeline.stored.topic_client import LATEST, TopicClient
+from bifrost.pipeline.stored.topic_log import OffsetRange, read_range
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from support.brokers.kafka_cluster import sasl_properties
 from support.clients.endpoint import Endpoint
+from support.encryption.key_files import encryption
 from support.gateways.gateway_process import GatewayProcess, TenantSpec
 from support.physical_names import physical_name
 from support.records.configured_tenants import tenant_of
@@ -225,6 +227,36 @@ def test_batches_that_no_virtual_partition_owns_are_listed_each(
     assert int(found[1]["producer_id"]) == (3 << 40) + 900
     page = (tmp_path / "out" / "index.html").read_text()
     assert "virtual partition 14 where there are 12" in page
+
+
+def test_sealed_batches_are_owned_and_need_no_key(
+    check: Callable[..., Checked], kafka: EmbeddedKafka, planter: Planter, tmp_path: Path
+) -> None:
+    def adjust(config: dict[str, Any]) -> None:
+        config["tenants"][0] |= {
+            "virtual_partitions": RULES,
+            "filters": [encryption(planter.keks, "*", key="pay")],
+        }
+
+    directory, name = tmp_path / "sealing", physical_name(TENANT, "odd-sealed")
+    directory.mkdir()
+    with GatewayProcess(directory, kafka.bootstrap, tenants=[TenantSpec(TENANT)], adjust=adjust) as sealing:
+        endpoint = sealing.endpoint(TENANT)
+        create(endpoint, "odd-sealed")
+        produce(endpoint, "odd-sealed")
+        send_in_transactions(endpoint, "odd-sealed", {})
+        done = check("odd-sealed", **at_gateway(endpoint))
+
+    assert (done.records, done.unowned, done.differences) == (7 * (EACH + 2), 0, 0)
+    stored = [batch for number in range(3) for batch in read_all(planter, name, number)]
+    assert stored
+    assert not any(SECRET in batch for batch in stored)
+
+
+def read_all(planter: Planter, topic: str, partition: int) -> list[bytes]:
+    end = planter.client.offset(topic, partition, LATEST)
+    steps = read_range(planter.client, OffsetRange(topic, partition, 0, end))
+    return [bytes(one.data) for step in steps for one in step.batches]
 
 
 def test_keys_of_two_virtual_partitions_of_a_compacted_topic_are_counted(
