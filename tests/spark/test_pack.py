@@ -112,7 +112,7 @@ def test_topics_get_as_few_partitions_as_keep_the_bounds_and_others_stay_with_a_
         ("acme", "deleted"): (12, 12, 1.0, "DeleteRecords"),
         ("acme", "shared"): (12, 12, 1.0, "it is shared with globex"),
         ("acme", "kept"): (12, 12, 1.0, "it is excluded"),
-        ("sealed", "orders"): (6, 6, 1.0, "the tenant has filters"),
+        ("sealed", "orders"): (6, 2, 3.0, ""),
     }
     orders, bills = found["acme", "orders"], found["acme", "bills"]
     assert (float(orders["produced_mb_s"]), float(orders["fetched_mb_s"])) == (4.0, 4.0)
@@ -123,7 +123,7 @@ def test_topics_get_as_few_partitions_as_keep_the_bounds_and_others_stay_with_a_
         physical_name("acme", "orders"),
     )
     assert bills["consumers"] == "2"
-    assert done == Packed(8, 3, 7 * 12 + 6, 9 + 10 + 9, 28 * Decimal("0.0015") * 720)
+    assert done == Packed(8, 4, 7 * 12 + 6, 9 + 10 + 9 + 4, 32 * Decimal("0.0015") * 720)
     assert sum(Decimal(row["money_a_month"]) for row in found.values()) == done.money
 
 
@@ -135,7 +135,8 @@ def test_the_rules_are_a_piece_of_the_configuration(
     pack(spark, tmp_path)
 
     text = (tmp_path / "out" / "virtual-partitions.yaml").read_text()
-    (tenant,) = yaml.safe_load(text)["tenants"]
+    tenant, sealed = yaml.safe_load(text)["tenants"]
+    assert (sealed["name"], len(sealed["virtual_partitions"])) == ("sealed", 1)
     assert tenant == {
         "name": "acme",
         "virtual_partitions": [

@@ -186,7 +186,6 @@ def _unit(client: Client, consumer: Consumer) -> tuple[Client, Consumer]:
 def _refused(usage: DataFrame, options: PackOptions, topics: Iterable[TopicKey]) -> dict[TopicKey, str]:
     """Return why topics stay that cannot have virtual partitions, as far as journal and configuration say."""
     tenants = {row.tenant: row.reason for row in topic_loads.refused_tenants(usage).collect()}
-    filtered = {one.name for one in options.tenants.tenants if one.filters}
     used = {
         (row.tenant, row.physical_topic): row.reason for row in topic_loads.refused_topics(usage).collect()
     }
@@ -199,7 +198,6 @@ def _refused(usage: DataFrame, options: PackOptions, topics: Iterable[TopicKey])
         reasons = (
             "it has virtual partitions" if topic in virtual else "",
             "it is excluded" if topic in options.excluded else "",
-            "the tenant has filters" if tenant in filtered else "",
             f"it is shared with {others[0]}" if others else "",
             tenants.get(tenant, ""),
             used.get(key, ""),
