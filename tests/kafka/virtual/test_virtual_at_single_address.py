@@ -12,19 +12,26 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
+from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.virtual_topics import EACH, RULES, SIZES, WAIT_S, expected, produce, read, size_of, values_of
 
 
-def with_virtual_partitions(config: dict[str, Any]) -> None:
-    config["tenants"][0]["virtual_partitions"] = RULES
-
-
-@pytest.fixture(scope="module")
-def endpoint(kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+@pytest.fixture(scope="module", params=["plain", "sealed"])
+def endpoint(
+    request: pytest.FixtureRequest, kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoint]:
+    """Topics of the tenant are encrypted, or are not."""
     directory = tmp_path_factory.mktemp("single_dividing")
-    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": with_virtual_partitions}
+    key_file = write_key_file(directory / "keks", "payments")
+
+    def adjust(config: dict[str, Any]) -> None:
+        config["tenants"][0]["virtual_partitions"] = RULES
+        if request.param == "sealed":
+            config["tenants"][0]["filters"] = [encryption(key_file, "*")]
+
+    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust}
     with GatewayProcess(
         directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True, **options
     ) as process:
