@@ -17,6 +17,7 @@ from bifrost.wire.messages import ListOffsetsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import records_of, warm_up
+from support.clients.record_batches import TIMESTAMP_MS
 from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
@@ -38,7 +39,7 @@ from support.virtual_topics import (
 )
 
 SECRET = "TOP-SECRET "
-BEGAN_MS = 1_700_000_000_000
+BEGAN_MS = TIMESTAMP_MS
 
 
 @pytest.fixture(scope="module", params=["batches", "values"])

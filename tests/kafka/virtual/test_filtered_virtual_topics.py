@@ -19,6 +19,7 @@ from bifrost.wire.messages import ProduceRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import PRODUCE_BY_NAME, await_topic, records_of, warm_up
+from support.clients.record_batches import TIMESTAMP_MS
 from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways import admin_port
@@ -162,9 +163,11 @@ def test_a_schema_that_is_missing_refuses_the_records_of_its_virtual_partition(
     good = b"\0" + registry.add(f"{topic}-value", "string").to_bytes(4, "big") + b"\x02a"
     first, second, third = SHARING
     batches = {
-        first: batch_of([ColumnRecord(0, 0, b"k", good)]),
-        second: batch_of([ColumnRecord(0, 0, b"k", good), ColumnRecord(1, 0, b"k", b"bad")]),
-        third: batch_of([ColumnRecord(0, 0, b"k", good)]),
+        first: batch_of([ColumnRecord(0, 0, b"k", good)], base_timestamp_ms=TIMESTAMP_MS),
+        second: batch_of(
+            [ColumnRecord(0, 0, b"k", good), ColumnRecord(1, 0, b"k", b"bad")], base_timestamp_ms=TIMESTAMP_MS
+        ),
+        third: batch_of([ColumnRecord(0, 0, b"k", good)], base_timestamp_ms=TIMESTAMP_MS),
     }
     new = ProduceRequest
     data = [new.PartitionProduceData(index=index, records=one) for index, one in batches.items()]

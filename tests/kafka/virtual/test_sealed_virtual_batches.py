@@ -24,6 +24,7 @@ from support.clients.raw_operations import (
     records_of,
     warm_up,
 )
+from support.clients.record_batches import TIMESTAMP_MS
 from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.encryption.sealing import with_header
@@ -80,7 +81,7 @@ def batch(number: int = 0, producer: tuple[int, int, int] = NO_PRODUCER, **optio
         ColumnRecord(i, i, b"key of a record", b"value %05d" % (number + i), ((b"h", b"header"),))
         for i in range(RECORDS)
     ]
-    return batch_of(records, producer=producer, **options)
+    return batch_of(records, producer=producer, base_timestamp_ms=TIMESTAMP_MS, **options)
 
 
 def send(client: RawClient, topic: str, data: bytes, partition: int, **fields: Any) -> int:

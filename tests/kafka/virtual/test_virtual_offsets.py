@@ -17,6 +17,7 @@ from bifrost.wire.messages import DeleteRecordsRequest, ListOffsetsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic
+from support.clients.record_batches import TIMESTAMP_MS
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GatewayProcess
@@ -24,7 +25,7 @@ from support.java.java_clients import JavaClients
 from support.physical_names import physical_name
 from support.virtual_topics import PHYSICAL, WAIT_S, size_of
 
-BEGAN_MS = 1_700_000_000_000
+BEGAN_MS = TIMESTAMP_MS
 EARLIEST, LATEST = -2, -1
 
 
