@@ -28,7 +28,7 @@ from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of, topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.forgery.attackers import make_own
-from support.forgery.closed_namespace import OUTSIDER, PATHS, SIBLING, TENANT, VICTIM, close_to_others
+from support.forgery.closed_namespace import ClosedNamespace
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.probe import Prober
 from support.forgery.victim import BusyVictim, Victim
@@ -38,6 +38,9 @@ from support.moved_topics import WITHIN_S
 from support.physical_names import prefix_of
 
 pytestmark = pytest.mark.timeout(300)
+
+CLOSED = ClosedNamespace("family")
+TENANT, (VICTIM, SIBLING, OUTSIDER) = CLOSED.tenant, CLOSED.users
 
 TELLS_OWN_IDS = {ApiKey.DELETE_TOPICS}
 """Tells the IDs of the attacker's own topics, which other requests have created: two are never equal."""
@@ -90,7 +93,7 @@ def family(
             kafka.bootstrap,
             tenants=(TENANT,),
             brokers=brokers_under_test(),
-            adjust=close_to_others,
+            adjust=CLOSED.close_to_others,
             proxy=proxy,
         ) as process,
         RawClient(broker) as client,
@@ -133,7 +136,7 @@ def loot(victim: BusyVictim, kafka: EmbeddedKafka, broker: Endpoint, family: Fam
         victim.victim,
         cluster_id=kafka.cluster_id,
         internal_topic_id=internal,
-        paths=PATHS,
+        paths=CLOSED.paths,
         hidden_topics=family.topics,
     )
 

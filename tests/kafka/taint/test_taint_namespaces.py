@@ -32,12 +32,14 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.clients.tap import Connection, Tap, api_keys_of
-from support.forgery.closed_namespace import OUTSIDER, PATHS, SIBLING, TENANT, VICTIM, close_to_others
+from support.forgery.closed_namespace import ClosedNamespace
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim, Victim
 from support.gateways.gateway_process import HOST, GatewayProcess
 from support.physical_names import prefix_of
 
+CLOSED = ClosedNamespace("clan")
+TENANT, (VICTIM, SIBLING, OUTSIDER) = CLOSED.tenant, CLOSED.users
 WORK_S = 10.0
 LIMIT_S = 300.0
 MAX_SHOWN = 5
@@ -113,7 +115,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
         tenants=(TENANT,),
         bind_host=BEHIND,
         brokers=brokers,
-        adjust=close_to_others,
+        adjust=CLOSED.close_to_others,
         proxy=own_topics.sections,
     ) as gateway:
         gateway_topics = own_topics.await_ids(broker)
@@ -132,7 +134,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                         cluster_id=kafka.cluster_id,
                         internal_topic_id=internal_topic_id,
                         gateway_topics=gateway_topics,
-                        paths=PATHS,
+                        paths=CLOSED.paths,
                     )
                     one = Outsider(side_of(user, bootstrap), loot)
                     endpoint = replace(at_broker, username=user)
