@@ -15,7 +15,6 @@ Topics of a tenant that the configuration does not have, or that has another phy
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from bifrost.state.state_key import StateKey
@@ -103,7 +102,7 @@ class TopicAliases:
         self.table = AliasTable(decides=False)
         self._tenants: Mapping[str, TenantPlace] = {}
         self._prefixes: dict[Path, bytes] = {}
-        """What the physical names of namespaces begin with, for their own tenants."""
+        """What the physical names of topics in a namespace begin with."""
         self.parts: dict[str, TenantAliases] = {}
         """By tenant; a tenant without moved and shared topics has none. The same dictionary for ever."""
 
@@ -146,7 +145,7 @@ class TopicAliases:
     def _settle_new(self, home: Place, alias: Alias) -> list[str] | None:
         """As `_settle`, of a topic of which nothing was known; None: it is an unusual one, and nothing is changed."""
         tenant = home.namespace[0]
-        part, physical = self.parts.get(tenant), self._own(home)
+        part, physical = self.parts.get(tenant), self._physical(home, tenant)
         if part is None or physical is None or self.table.home_at(home) is not None:
             return None
         if not put_new(
@@ -235,28 +234,21 @@ class TopicAliases:
             return found is not None and (home != place or found is NOWHERE)
         return before != (self._physical(place, tenant) if found is None else found)
 
-    def _own(self, home: Place) -> bytes | None:
-        """Return the physical name of the topic with this home for the tenant whose home it is; None: it has none."""
+    def _physical(self, home: Place, tenant: str) -> bytes | None:
+        """Return the physical name of the topic with this home; None: `tenant` cannot reach it."""
         namespace, topic = home
+        there, here = self._tenants.get(namespace[0]), self._tenants.get(tenant)
+        if there is None or here is None or there.upstream != here.upstream:
+            return None
         prefix = self._prefixes.get(namespace)
         if prefix is None:
-            physical = self._physical(Place(namespace, ""), namespace[0])
-            if physical is None:
+            tiers = namespace[1:]
+            if there.is_dotted and tiers:
                 return None
             if len(self._prefixes) >= KNOWN_PATHS:
                 self._prefixes.clear()
-            prefix = self._prefixes[namespace] = physical
+            prefix = self._prefixes[namespace] = there.prefix.encode() + RelativeNames.code(tiers, b"")
         return prefix + RelativeNames.code_here(topic.encode())
-
-    def _physical(self, home: Place, tenant: str) -> bytes | None:
-        """Return the physical name of the topic with this home; None: `tenant` cannot reach it."""
-        there, here = self._tenants.get(home.namespace[0]), self._tenants.get(tenant)
-        if there is None or here is None or there.upstream != here.upstream:
-            return None
-        tiers = home.namespace[1:]
-        if there.is_dotted and tiers:
-            return None
-        return _physical(there.prefix, tiers, home.topic)
 
 
 def _standings(home: Place, alias: Alias, tenant: str) -> Iterator[Standing]:
@@ -267,12 +259,3 @@ def _standings(home: Place, alias: Alias, tenant: str) -> Iterator[Standing]:
     for place, access in sorted(alias.shared) if len(alias.shared) > 1 else alias.shared:
         if place.namespace[0] == tenant:
             yield Standing(place, access, place == home)
-
-
-def _physical(prefix: str, tiers: tuple[str, ...], topic: str) -> bytes:
-    return _prefix(prefix, tiers) + RelativeNames.code_here(topic.encode())
-
-
-@lru_cache(maxsize=KNOWN_PATHS)
-def _prefix(prefix: str, tiers: tuple[str, ...]) -> bytes:
-    return prefix.encode() + RelativeNames.code(tiers, b"")
