@@ -45,6 +45,8 @@ cdef class Forwarding(FrameConsumer):
     cdef public object _producer                      # in whose name ways may write batches; None: they may not
     cdef int64_t turn_ns                              # when the bytes at hand were received; 0: not known
     cdef Py_ssize_t requests_sent, responses_sent     # since then
+    cdef int64_t held_ns                              # when the held request at hand came; 0: it was not held
+    cdef bint has_turn                                # whether those that wait for its quota let it go first
     cdef int64_t steps_left                           # what is left of hot_steps for the bytes at hand
     cdef public int64_t hot_steps
     cdef int64_t begin_turn(self) noexcept
@@ -53,7 +55,7 @@ cdef class Forwarding(FrameConsumer):
     cdef int within_quota(self, Lane lane, Reader* r) except -1
     cdef int charge_sent(self, Lane lane, Py_ssize_t size) except -1
     cdef int charge_answer(self, Awaited awaited, Py_ssize_t size) except -1
-    cdef int tell_throttle(self, Awaited awaited, Reader* r, bint is_writable) except -1
+    cdef int tell_throttle(self, Awaited awaited, object frame, Reader* r) except -1
     cdef int32_t throttle_of(self, Awaited awaited, Py_ssize_t size) except -1
     cdef bint is_clear(self) except -1
     cdef bint is_read_on(self) except -1

@@ -113,6 +113,15 @@ class Forwarding(FrameConsumer):
             MalformedFrame: it does not parse.
         """
 
+    def forward_held(self, frame: bytes | memoryview, came_ns: int, has_turn: bool) -> Reason:
+        """Do the same for the first held request, although it is held.
+
+        Args:
+            frame: the request, without its length.
+            came_ns: when it came, by the engine's monotonic clock, in nanoseconds.
+            has_turn: whether its client waits for a quota no longer, if others do.
+        """
+
     def forward_response(self, frame: bytes | memoryview) -> Reason:
         """Rewrite the response to what is first awaited into `to_client`, with the own answers that waited for it."""
 

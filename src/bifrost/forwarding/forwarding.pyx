@@ -20,8 +20,11 @@ from bifrost.forwarding.lane cimport (
 )
 from bifrost.forwarding.quotas.quota cimport OTHER, PRODUCE
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
+from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_frame, open_hot_frame
 from bifrost.wire.rewriting cimport RecordTrip, put_body, rewrite_body, rewrite_head, trip_of
+
+from bifrost.wire.program import end_of_fields
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -51,7 +54,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
     session.to_broker += segments
     lane.receive(r.end + 4)
     since_ns = clock_ns()
-    await_answer(lane, r, start, session.turn_ns or since_ns, began_ns, since_ns, session._queue)
+    await_answer(lane, r, start, session.held_ns or session.turn_ns or since_ns, began_ns, since_ns, session._queue)
     session.charge_sent(lane, r.end + 4)
     session.requests_sent += session.turn_ns != 0
     return PASSES
@@ -94,7 +97,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     cdef list segments
     cdef RecordTrip trip
     if reason == PASSES and session._quota is not None and session._quota.is_on:
-        reason = session.tell_throttle(awaited, r, not PyBytes_CheckExact(frame))
+        reason = session.tell_throttle(awaited, frame, r)
     if reason != PASSES:
         return reason
     if awaited.lane.usage is not None:
@@ -140,7 +143,7 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     cdef Py_ssize_t start = r.pos, begin = out.size
     cdef RecordTrip trip
     if reason == PASSES and session._quota is not None and session._quota.is_on:
-        reason = session.tell_throttle(awaited, r, True)
+        reason = session.tell_throttle(awaited, None, r)
     if reason != PASSES:
         return reason
     go_back(awaited, r)
@@ -198,7 +201,7 @@ cdef int stream_response(Forwarding session, object frame, Reader* r) except? -1
     if reason != PASSES and reason != OVER_BUDGET:  # One that is whole tells its client how long to wait.
         return reason
     if session._quota is not None and session._quota.is_on:
-        session.tell_throttle(awaited, r, not PyBytes_CheckExact(frame))
+        session.tell_throttle(awaited, frame, r)
     segments = rewrite_head(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
@@ -310,11 +313,14 @@ cdef class Forwarding(FrameConsumer):
 
     cdef int within_quota(self, Lane lane, Reader* r) except -1:
         """Whether a request that would pass is within the quota of its client: PASSES, or the reason why not."""
+        cdef int64_t now_ns
         if self._quota is None or not self._quota.is_on:
             return PASSES
         if not self._quota.is_of(r.data, r.end):
             return NO_LANE
-        return PASSES if self._quota.owed(lane.quota_kind, self.turn_ns or clock_ns()) is None else OVER_QUOTA
+        now_ns = self.turn_ns or clock_ns()
+        owed = self._quota.debtor(lane.quota_kind, now_ns) if self.has_turn else self._quota.owed(lane.quota_kind, now_ns)
+        return PASSES if owed is None else OVER_QUOTA
 
     cdef int charge_sent(self, Lane lane, Py_ssize_t size) except -1:
         """Charge the client's quota for a request of so many bytes, the last that is awaited."""
@@ -337,22 +343,26 @@ cdef class Forwarding(FrameConsumer):
             return 0
         return self._quota.throttle(awaited.lane.quota_kind, size, awaited.charged, self.turn_ns or clock_ns())
 
-    cdef int tell_throttle(self, Awaited awaited, Reader* r, bint is_writable) except -1:
-        """Tell the client to wait, in an answer that would pass: PASSES, or OVER_BUDGET if it has to be decoded for that.
+    cdef int tell_throttle(self, Awaited awaited, object frame, Reader* r) except -1:
+        """Tell the client to wait, in an answer that would pass: PASSES; OVER_BUDGET: it has to be decoded for that.
 
-        The field is overwritten in the memory into which the gateway received the answer.
+        The field is overwritten in the memory into which the gateway received the answer: `frame`, or None for a small
+        one that stands among others. It is the first of the body, or of a Produce the last that is not tagged.
         """
-        cdef Lane lane = awaited.lane
+        cdef Passage passage = awaited.lane.passage
         cdef int32_t throttle_ms = self.throttle_of(awaited, r.whole + 4)
-        cdef uint8_t* field
-        if not throttle_ms or not lane.passage.has_throttle:
+        cdef Py_ssize_t at = r.pos
+        if not throttle_ms or not passage.has_throttle:
             return PASSES
-        if not lane.passage.begins_with_throttle or not is_writable or r.end - r.pos < 4:
+        if not passage.begins_with_throttle:
+            if frame is None or awaited.lane.quota_kind != PRODUCE or r.whole != r.end:
+                return OVER_BUDGET
+            at = <Py_ssize_t>end_of_fields(passage.response, frame, r.pos) - 4
+        if PyBytes_CheckExact(frame) or at < r.pos or r.end - at < 4:
             return OVER_BUDGET
         self._quota.tell(throttle_ms)
-        field = <uint8_t*>r.data + r.pos
-        if throttle_ms > <int32_t>be32(field):
-            write_size(field, throttle_ms)
+        if throttle_ms > <int32_t>be32(r.data + at):
+            write_size(<uint8_t*>r.data + at, throttle_ms)
         return PASSES
 
     def charge_request(self, Lane lane not None, Py_ssize_t size):
@@ -397,6 +407,21 @@ cdef class Forwarding(FrameConsumer):
     def forward_request(self, frame):
         """Rewrite a request into `to_broker` and note what is awaited, if it PASSES; return the reason."""
         return <Reason>self.pass_on(frame)
+
+    def forward_held(self, frame, int64_t came_ns, bint has_turn):
+        """Likewise the first held request, which came at this time; with a turn it goes before those that wait."""
+        cdef Reader r
+        if self._authentication is not None or self._queue.count >= self._max_in_flight:
+            return Reason.HELD
+        self.held_ns, self.has_turn = came_ns, has_turn
+        open_hot_frame(frame, &r)
+        self.give_steps(&r)
+        try:
+            return <Reason>pass_request(self, frame, &r)
+        finally:
+            self.held_ns, self.has_turn = 0, False
+            self.steps_left = r.steps
+            close_frame(&r)
 
     def forward_response(self, frame):
         """Rewrite the response to what is first awaited into `to_client`, with what waited for it, if it PASSES."""

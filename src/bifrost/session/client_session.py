@@ -187,6 +187,8 @@ class ClientSession(AnsweringSession):
             if self._authentication is not None:
                 self._authenticate(self._authentication, self._requests.take())
                 continue
+            if self._passes_when_paid(held):
+                continue
             step = self._decide(held, self._request)
             if isinstance(step, BrokerAnswer) and not self._is_asking:
                 held.meet(step)  # The answer came before the work that asked for it was over: it had paused.

@@ -12,7 +12,7 @@ from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.work import Work
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer
-from bifrost.session.needs import TURN
+from bifrost.session.needs import TURN, Owed
 from bifrost.tenancy.namespace import Namespace
 
 MAX_TRIES = 3
@@ -62,6 +62,16 @@ class HeldFrames:
     def came_ns(self) -> int:
         """When the first frame came, by `monotonic_ns`; of one that was dropped meanwhile: now."""
         return self._came_ns[0] if self._came_ns else monotonic_ns()
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether no work on the first frame has begun, and it has waited for nothing but a quota."""
+        return self._work is None and not self._tries and (not self.met or self.met.keys() == {Owed})
+
+    def pass_first(self) -> None:
+        """Remove the first frame: the engine has sent it on."""
+        self.take()
+        self.met = NOTHING_MET
 
     def decide(self, run: Callable[[Buffer], Step], namespace: Namespace, until_ns: int) -> Step:
         """Work on the first frame until `until_ns`, or to the end; a frame that is decided is removed.

@@ -17,6 +17,7 @@ from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
 from bifrost.session.needs import OWED, ROOM, TURN, Owed, Room
 from bifrost.session.session_lanes import OWN_APIS
+from bifrost.wire.errors import WireError
 from bifrost.wire.headers import REQUEST_PREFIX, RequestHeader
 
 
@@ -62,6 +63,31 @@ class LimitedSession(IdentifiedSession):
         if owes is None and has_permissive_quota(header.api_key, header.api_version):
             owes = next((one for one in self._quota.mutated if one.debt_ns(monotonic_ns()) > 0), None)
         return owes
+
+    def _passes_when_paid(self, held: HeldFrames) -> bool:
+        """Let the engine send the first held request on, or let it wait for its quota; False: neither can be.
+
+        A client that is over its quota has each of its requests held, so none of them is decided about for that alone.
+        """
+        if self._quota is None or not (self._quota.is_on and self._is_counted and held.is_undecided):
+            return False
+        frame, has_turn, began_ns = held.frames[0], Owed in held.met, monotonic_ns()
+        try:
+            reason = self.forward_held(frame, held.came_ns, has_turn)
+        except WireError:
+            return False  # It had no effect, and fails again where errors are explained.
+        self.charge_work(began_ns)
+        if reason == Reason.PASSES:
+            if has_turn:  # Else it belongs to bytes at hand, whose time is noted as a whole.
+                self._note_kept(held)
+            held.pass_first()
+            return True
+        if reason != Reason.OVER_QUOTA:
+            return False
+        self.owes = self._quota.waits_for(int.from_bytes(frame[:2], "big"), has_turn)
+        if self.owes is not None:
+            held.need = OWED
+        return self.owes is not None
 
     def _decide(self, held: HeldFrames, run: Callable[[Buffer], Step]) -> Step:
         """Work on the first held frame, if there is time."""

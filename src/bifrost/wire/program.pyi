@@ -108,6 +108,17 @@ def prune(program: Program, frame: bytes | memoryview, start: int, prefix: bytes
         MalformedFrame: the body does not parse.
     """
 
+def end_of_fields(program: Program, frame: bytes | memoryview, start: int) -> int:
+    """Return where the fields of a body end that are not tagged, from the frame's beginning, in bytes.
+
+    Args:
+        program: of the message.
+        frame: the whole message.
+        start: where its body begins.
+    Raises:
+        MalformedFrame: it does not parse.
+    """
+
 def count_items(program: Program, frame: bytes | memoryview, start: int, most: int) -> int:
     """Return how many elements the arrays in a body have, all together; lists in tagged fields are not looked at.
 

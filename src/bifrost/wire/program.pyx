@@ -278,6 +278,18 @@ def error_codes(Program program not None, frame, Py_ssize_t start):
     finally:
         close_frame(&r)
 
+def end_of_fields(Program program not None, frame, Py_ssize_t start):
+    """Where the fields of a body end that are not tagged."""
+    cdef Reader r
+    cdef int i = 0
+    open_frame(frame, start, &r)
+    try:
+        while program.ops[i].kind != END and program.ops[i].kind != TAGS:
+            i = skip_op(program, &r, i, 0)
+        return r.pos
+    finally:
+        close_frame(&r)
+
 def count_items(Program program not None, frame, Py_ssize_t start, int64_t most):
     """The elements of all arrays in a body; when they are more than `most`, some number above it."""
     cdef Reader r

@@ -11,6 +11,9 @@ from bifrost.session.needs import OWED, TURN
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.errors import WireError
+from bifrost.wire.messages import ProduceResponse
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.messages import fetch, fetched, produce, produced
@@ -84,6 +87,65 @@ def test_a_fetch_is_charged_when_its_answer_comes_and_is_told_on_every_way(
 
     assert 1000 < told.throttle_time_ms < 2500, "overwritten where it stands"
     assert session.forward_request(request_frame(fetch("orders"), version, 3)) == Reason.OVER_QUOTA
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12])
+@pytest.mark.parametrize("is_refused", [False, True], ids=["stored", "refused"])
+def test_the_answer_to_a_produce_is_told_where_it_stands(
+    stage: Stage, version: int, is_refused: bool
+) -> None:
+    session, answer = limited(stage, producer_byte_rate=1000), produced(PHYSICAL)
+    exchange(session, produce("orders", records=b"x" * 4000), answer, version)
+    budget_of(session, "produced").charge(-1e6, monotonic_ns())
+    if is_refused:
+        # Tagged fields stand behind the field then, with a null rack as the last byte but one.
+        answer.responses[0].partition_responses[0].error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        endpoint = ProduceResponse.NodeEndpoint(node_id=7, host="b7", port=9092, rack=None)
+        answer.node_endpoints = [endpoint] if version >= 10 else []
+
+    session.receive_from_client(request_frame(produce("orders", records=b"x" * 4000), version, 2))
+    frame = bytearray(response_frame(answer, version, 2))
+    reason = session.forward_response(memoryview(frame))
+    if reason != Reason.PASSES:
+        assert is_refused, "an error may have to be decoded"
+        session.receive_from_broker(memoryview(frame))
+    told = read_response(b"".join(session.to_client)[4:], ApiKey.PRODUCE, version)
+
+    assert 3000 < told.throttle_time_ms <= 4500
+    assert told.responses[0].partition_responses[0].error_code == (6 if is_refused else 0)
+    assert told.responses[0].name == "orders"
+
+
+def test_requests_of_a_client_over_its_quota_are_not_decided_one_by_one(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = limited(stage, producer_byte_rate=1000)
+    request = produce("orders", records=b"x" * 4000)
+    exchange(session, request, produced(PHYSICAL), 9)
+    monkeypatch.setattr(ClientSession, "_request", None)
+
+    for number in (2, 3):
+        session.receive_from_client(request_frame(request, 9, number))
+    assert session.needs == (OWED,)
+    assert session.owes is budget_of(session, "produced")
+    budget_of(session, "produced").charge(-8000, monotonic_ns())
+    session.meet(OWED)
+
+    assert session.in_flight == 1, "the debt was paid for one"
+    assert session.needs == (OWED,)
+    assert budget_of(session, "produced").debt_ns(monotonic_ns()) > 0
+
+
+def test_a_held_request_that_the_engine_cannot_send_on_is_decided_about(stage: Stage) -> None:
+    session = limited(stage, request_rate=1)
+    session.receive_from_client(request_frame(HEARTBEAT, 4, 1))
+    frame = request_frame(HEARTBEAT, 4, 2)
+    session.receive_from_client(frame[:-3])
+    assert session.needs == (OWED,)
+    budget_of(session, "requested").charge(-10, monotonic_ns())
+
+    with pytest.raises(WireError):
+        session.meet(OWED)
 
 
 def test_a_request_goes_on_when_its_debt_is_paid_and_owes_for_itself(stage: Stage) -> None:
