@@ -4,12 +4,14 @@ One tenant sends small batches in an open loop (`schedule.py`), a tenth of what 
 99th percentile is taken by turns: alone, and while another tenant floods the gateway with batches of 64 KiB from a
 process of its own. The second gateway has quotas that leave the flood a tenth of what it gets without them.
 
-The third way is an L4 relay, which isolates nothing: a flood of just that tenth shows what of a change is the broker's
-and the machine's, which has the load, the flood, the broker and the relay on the same cores.
+The flood's own process has the lowest priority: its client would be on another machine, and here it would take the
+cores from those that are measured. The third way is an L4 relay, which isolates nothing: a flood of just that tenth
+shows what of a change is the broker's and the machine's, which has load, flood, broker and relay on the same cores.
 """
 
 import argparse
 import multiprocessing
+import os
 import select
 import sys
 import tempfile
@@ -48,6 +50,7 @@ READ_MIB = 16
 FLOODS_S = 1.0
 """How long a flood lasts before anything is measured beside it: its connections are open, and its quota is used up."""
 PATIENCE_S = 60.0
+LOWEST_PRIORITY = 19
 RELAYED = "by {}, the same rate"
 ALONE, FLOODED = "alone", "beside a flood"
 
@@ -204,6 +207,7 @@ def _send_all(
     rate: float | None,
 ) -> None:
     """Have as many requests in flight as the connections take, for ever; with a rate, send one after the other."""
+    os.nice(LOWEST_PRIORITY)
     clients = [RawClient(*at, timeout_s=PATIENCE_S) for _ in range(connections)]
     buffer, endless = bytearray(1024), cycle(frames)
     for client in clients * depth:
