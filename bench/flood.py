@@ -11,7 +11,6 @@ shows what of a change is the broker's and the machine's, which has load, flood,
 
 import argparse
 import multiprocessing
-import os
 import select
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from bench.measure import measure_throughput
 from bench.memory import raise_descriptor_limit
 from bench.page import replace_between
 from bench.percentiles import percentile, spread
+from bench.priority import give_way
 from bench.schedule import Schedule
 from bench.subjects import PLAINTEXT, Subject
 from bench.table import Table
@@ -50,7 +50,6 @@ READ_MIB = 16
 FLOODS_S = 1.0
 """How long a flood lasts before anything is measured beside it: its connections are open, and its quota is used up."""
 PATIENCE_S = 60.0
-LOWEST_PRIORITY = 19
 RELAYED = "by {}, the same rate"
 ALONE, FLOODED = "alone", "beside a flood"
 
@@ -207,7 +206,7 @@ def _send_all(
     rate: float | None,
 ) -> None:
     """Have as many requests in flight as the connections take, for ever; with a rate, send one after the other."""
-    os.nice(LOWEST_PRIORITY)
+    give_way()
     clients = [RawClient(*at, timeout_s=PATIENCE_S) for _ in range(connections)]
     buffer, endless = bytearray(1024), cycle(frames)
     for client in clients * depth:

@@ -12,13 +12,14 @@ from pathlib import Path
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.field import Field, Target
 from bench.memory import raise_descriptor_limit
+from bench.priority import LOWEST_PRIORITY, give_way
 
-LOWEST_PRIORITY = int(os.environ.get("HOSTILE_NICE", "19"))
-"""The attacker's. On a machine that others keep busy it would hardly ever run: give a smaller number there."""
+NICE = int(os.environ.get("HOSTILE_NICE", LOWEST_PRIORITY))
+"""The attacker's priority. On a machine that others keep busy it would hardly ever run: give a smaller number there."""
 
 
 def main() -> int:
-    os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
+    give_way(NICE)
     raise_descriptor_limit()
     field = Field(Target.read(Path(sys.argv[1])))
     work = ATTACKS[sys.argv[2]].run(field)

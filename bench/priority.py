@@ -1,0 +1,22 @@
+"""The priority of a process that would run on another machine, and here shares the cores with what is measured."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+LOWEST_PRIORITY = 19
+_GROUP = Path("/proc/self/autogroup")
+"""Linux gives each session a group of its own (CONFIG_SCHED_AUTOGROUP): a nice value counts within it alone, and the
+group has one of its own."""
+
+
+def give_way(nice: int = LOWEST_PRIORITY) -> None:
+    """Run this process at this nice value, beside those of all other sessions too.
+
+    It becomes the leader of a session, so Ctrl-C in a terminal does not reach it: its parent has to end it.
+    """
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    with suppress(PermissionError):  # It leads one already.
+        os.setsid()
+    with suppress(OSError):  # A kernel without such groups, or a container that may not write there.
+        _GROUP.write_text(str(nice), "ascii")
