@@ -43,7 +43,7 @@ from record_messages import some_batch
 
 VERSION, NAME_SLOT, TRANSACTIONAL_ID_SLOT = 9, 1, 3
 CORRELATION_ID = b"\x01\x02\x03\x04"
-MAPS = {b"few": PartitionMap(5, 2), b"many": PartitionMap(90, 9)}
+MAPS = {b"few": PartitionMap(5, 2), b"many": PartitionMap(90, 9), b"ratio": PartitionMap.of_ratio(3)}
 """The topics with virtual partitions, by the name that the client uses."""
 PRODUCER_ID = 77
 _REQUEST = compile_layout("ProduceRequest", VERSION)
@@ -130,7 +130,7 @@ def some_request(rng: random.Random) -> bytes:
     """Make the body of a request."""
     topics = []
     for _ in range(1 + pick(rng, 2)):
-        name = (*MAPS, b"plain")[pick(rng, 3)]
+        name = (*MAPS, b"plain")[pick(rng, 4)]
         most = 6 if name == b"few" else 91
         few = (1, 2, 4, 30)[pick(rng, 4)] if name == b"many" else 1 + pick(rng, 2)
         data = []
@@ -221,7 +221,8 @@ def check_answer(named: list[tuple[str, int]], body: bytes, sent: bytes) -> None
     """
     virtual = {}
     for name, number in named:
-        virtual[name, number % MAPS[name.encode()].physical] = number
+        _, physical = MAPS[name.encode()].place_of(VirtualPartition(number))
+        virtual[name, physical] = number
     before: Any = decode(_RESPONSE, body, 0)
     for topic in before.responses:
         name = topic.name.removeprefix("acme.")

@@ -248,9 +248,9 @@ def some_request(chance: random.Random, version: int, number: int) -> ProduceReq
     return made
 
 
-def staged() -> Stage:
+def staged(partitions: PartitionMap) -> Stage:
     stage = Stage({TENANT: type(next(iter(Stage().tenants.values())))()})
-    divided(stage, "orders", "events", partitions=PartitionMap(VIRTUAL, PHYSICAL))
+    divided(stage, "orders", "events", partitions=partitions)
     for topic, topic_id in IDS.items():
         stage.topic_ids.learn(topic_id, physical_name(TENANT, topic).encode())
         stage.namespaces[TENANT].looked_up([topic_id])
@@ -259,9 +259,12 @@ def staged() -> Stage:
 
 @pytest.mark.parametrize("hot_steps", [8192, 3])
 @pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
-@pytest.mark.parametrize("seed", range(2))
-def test_requests_and_answers_come_out_as_without_a_way(seed: int, version: int, hot_steps: int) -> None:
-    chance, stages = random.Random(f"{seed} {version} {hot_steps}"), (staged(), staged())
+@pytest.mark.parametrize("partitions", [PartitionMap(VIRTUAL, PHYSICAL), PartitionMap.of_ratio(6)])
+def test_requests_and_answers_come_out_as_without_a_way(
+    partitions: PartitionMap, version: int, hot_steps: int
+) -> None:
+    chance = random.Random(f"{partitions} {version} {hot_steps}")
+    stages = (staged(partitions), staged(partitions))
     with_ways, without = (
         Client(stage, version, has_ways=has_ways, hot_steps=hot_steps)
         for stage, has_ways in zip(stages, (True, False), strict=True)

@@ -12,12 +12,15 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from support.clients.endpoint import Endpoint
 
 WAIT_S = 60.0
+RATIO = 3
 RULES = [
     {"topics": ["even-*"], "virtual": 12, "physical": 4},
     {"topics": ["odd-*"], "virtual": 7, "physical": 3},
+    {"topics": ["ratio-*"], "ratio": RATIO},
 ]
 SIZES = {"even": 12, "odd": 7}
 PHYSICAL = {"even": 4, "odd": 3}
+"""Of topics whose numbers the configuration has; those of a ratio have as many as a test says."""
 EACH = 50
 """Records of each virtual partition."""
 
@@ -34,31 +37,32 @@ def values_of(partition: int, run: str = "") -> list[str]:
     return [f"{run}{partition}-{number}" for number in range(EACH)]
 
 
-def expected(topic: str, *runs: str) -> Read:
+def expected(topic: str, *runs: str, size: int = 0) -> Read:
     """Return what is written to all of a topic."""
     return {
         partition: [value for run in runs or ("",) for value in values_of(partition, run)]
-        for partition in range(size_of(topic))
+        for partition in range(size or size_of(topic))
     }
 
 
-def produce(endpoint: Endpoint, topic: str, run: str = "", **options: Any) -> None:
+def produce(endpoint: Endpoint, topic: str, run: str = "", size: int = 0, **options: Any) -> None:
     """Send the records of all partitions, mixed; all of them are acknowledged.
 
     One request at a time: a broker refuses the first ones to a new topic, and a producer without idempotence sends them
     again after later ones.
     """
+    size = size or size_of(topic)
     told: list[Any] = []
     own = {"linger.ms": 20, "batch.num.messages": 7, "max.in.flight": 1, **options}
     producer = Producer(endpoint.for_confluent | own)
     for number in range(EACH):
-        for partition in range(size_of(topic)):
+        for partition in range(size):
             value = values_of(partition, run)[number].encode()
             producer.produce(topic, value, partition=partition, callback=lambda error, _: told.append(error))
         producer.poll(0)
     assert producer.flush(WAIT_S) == 0
     assert [one for one in told if one is not None] == []
-    assert len(told) == EACH * size_of(topic)
+    assert len(told) == EACH * size
 
 
 def read(endpoint: Endpoint, topic: str, group: str, count: int, **options: Any) -> Read:

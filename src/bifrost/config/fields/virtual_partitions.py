@@ -21,16 +21,28 @@ class VirtualPartitions(Section):
     """Names of topics, of which one has to match; `*` in them stands for any characters, also none. A topic of a
     namespace is called `eu:orders` here, as clients of the whole tenant see it. Required."""
 
-    virtual: Count = Field(ge=1, le=10_000, examples=[12])
-    """How many partitions clients see. It may be raised later, and no record moves. Required."""
+    virtual: Count | None = Field(default=None, ge=1, le=10_000)
+    """How many partitions clients see. It may be raised later, and no record moves. Required without `ratio`."""
 
-    physical: Count = Field(ge=1, le=1_000, examples=[4])
+    physical: Count | None = Field(default=None, ge=1, le=1_000)
     """How many partitions the brokers have, at most `virtual`; with the same number the topics have no virtual
     partitions, and no later rule is for them. Virtual partition `v` is part of physical partition `v % physical`; at
-    most 128 share one. It must not be changed as long as the topic has records. Required."""
+    most 128 share one. It must not be changed as long as the topic has records. Required without `ratio`."""
+
+    ratio: Count | None = Field(default=None, ge=1, le=MAX_SHARING)
+    """How many partitions clients see for one that the brokers have, in place of `virtual` and `physical`: clients say
+    how many a topic has when they create it, and may add some later, each time a multiple of this. Virtual partition
+    `v` is part of physical partition `v / ratio`. It must not be changed as long as the topics have records. 1 means
+    that the topics have no virtual partitions, and no later rule is for them. Default: the numbers are fixed."""
 
     @model_validator(mode="after")
     def _check_numbers(self) -> "VirtualPartitions":
+        if self.ratio is not None:
+            if self.virtual is not None or self.physical is not None:
+                raise ValueError("ratio stands in place of virtual and physical: remove them, or ratio")
+            return self
+        if self.virtual is None or self.physical is None:
+            raise ValueError("virtual and physical are missing: add both, or ratio in their place")
         if self.virtual < self.physical:
             raise ValueError(f"virtual {self.virtual} is less than physical {self.physical}: raise it")
         sharing = -(-self.virtual // self.physical)

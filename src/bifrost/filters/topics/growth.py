@@ -2,7 +2,7 @@
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import TopicCount
-from bifrost.tenancy.topic_bounds import Growth
+from bifrost.tenancy.topic_bounds import BY_DEFAULT, Growth
 
 
 def begin_growth(exchange: Exchange) -> Growth | TopicCount | None:
@@ -26,3 +26,12 @@ def commit_growth(exchange: Exchange, growth: Growth) -> None:
     """Count the allowed topics and partitions as existing, and note for the session what they cost the brokers."""
     growth.commit()
     exchange.new_partitions = growth.new_partitions
+
+
+def at_brokers(exchange: Exchange, topic: str, partitions: int) -> int:
+    """Return how many partitions brokers have for a topic that a client is to see with so many, or BY_DEFAULT."""
+    virtual = exchange.scope.virtual
+    found = None if virtual is None else virtual.map_of(topic)
+    if found is None or (partitions == BY_DEFAULT and found.ratio):
+        return partitions
+    return found.at_brokers(partitions)

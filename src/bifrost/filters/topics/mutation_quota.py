@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bifrost.filters.filter import Exchange
+from bifrost.filters.topics.growth import at_brokers
 from bifrost.tenancy.policy import Refusal
 from bifrost.tenancy.topic_bounds import BY_DEFAULT, Growth
 from bifrost.wire.api_keys import ApiKey
@@ -30,7 +31,7 @@ def charge_creation(exchange: Exchange, growth: Growth | None, topic: Any) -> Re
     """
     if exchange.mutations is None or _has(exchange, growth, topic.name):
         return None
-    wanted = len(topic.assignments) or topic.num_partitions
+    wanted = at_brokers(exchange, topic.name, len(topic.assignments) or topic.num_partitions)
     if wanted == BY_DEFAULT:
         wanted = 1 if growth is None else growth.default_partitions
     return _charge(exchange, max(1, wanted))
@@ -41,7 +42,8 @@ def charge_growth(exchange: Exchange, growth: Growth | None, topic: Any) -> Refu
     if exchange.mutations is None:
         return None
     before = _has(exchange, growth, topic.name)
-    return _charge(exchange, max(1, topic.count - before) if before else 1)
+    wanted = at_brokers(exchange, topic.name, topic.count)
+    return _charge(exchange, max(1, wanted - before) if before else 1)
 
 
 def charge_deletion(exchange: Exchange, growth: Growth | None, name: str) -> Refusal | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.growth import at_brokers, begin_growth, commit_growth
 from bifrost.filters.topics.mutation_quota import charge_growth, tell
 from bifrost.wire.entity import Entity
 from bifrost.wire.messages import CreatePartitionsResponse
@@ -44,7 +44,7 @@ class PartitionCreationFilter:
                 refusal = charge_growth(exchange, growth, topic)
             # The broker refuses a topic that does not exist.
             if refusal is None and growth is not None and growth.has(physical):
-                refusal = growth.add(physical, topic.count)
+                refusal = growth.add(physical, at_brokers(exchange, topic.name, topic.count))
             if refusal is None:
                 accepted.append(topic)
             else:

@@ -10,7 +10,7 @@ from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.filters.configs.inherited_configs import inherit_created, remember_created, show_inherited
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep, StateChange, TopicCount
-from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.growth import at_brokers, begin_growth, commit_growth
 from bifrost.filters.topics.mutation_quota import charge_creation, tell
 from bifrost.filters.topics.namespace_policy import refuse_creation, with_forced
 from bifrost.tenancy.namespace import Namespace
@@ -57,7 +57,7 @@ class TopicCreationFilter:
             if refusal is None and not request.validate_only:
                 refusal = _over_quota(exchange, growth, topic)
             if refusal is None and growth is not None:
-                refusal = _beyond(growth, namespace, topic)
+                refusal = _beyond(exchange, growth, topic)
             if refusal is None:
                 new = CreateTopicsRequest.CreatableTopicConfig
                 topic.configs = with_forced(namespace, topic.name, topic.configs, new)
@@ -129,10 +129,10 @@ def _over_quota(exchange: Exchange, growth: Growth | None, topic: Any) -> Any:
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 
-def _beyond(growth: Growth, namespace: Namespace, topic: Any) -> Any:
+def _beyond(exchange: Exchange, growth: Growth, topic: Any) -> Any:
     """Return the result for a topic that exceeds the tenant's bounds, or None when it does not."""
-    partitions = len(topic.assignments) or topic.num_partitions
-    refusal = growth.add(namespace.physical_name(topic.name), partitions)
+    partitions = at_brokers(exchange, topic.name, len(topic.assignments) or topic.num_partitions)
+    refusal = growth.add(exchange.scope.namespace.physical_name(topic.name), partitions)
     return None if refusal is None else _result(topic.name, refusal.error_code, refusal.message)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import fence, fenced, owner_of
+from bifrost.filters.virtual.offset_owners import call_as_clients_do, fence, fenced, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -96,6 +96,7 @@ class _OffsetsFilter:
         elsewhere = exchange.find(_ELSEWHERE)
         if elsewhere is None:
             return
+        call_as_clients_do(virtual_topics(exchange), response.topics)
         known = {
             (one.name, getattr(one, "topic_id", ZERO_TOPIC_ID)): one for one in in_steps(response.topics)
         }
@@ -222,8 +223,11 @@ class DeletedOffsetsFilter(_OffsetsFilter):
 
 
 def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
-    """Take the partitions whose offsets are elsewhere out of a request; None: it has none."""
-    virtual, found = virtual_topics(exchange), _Elsewhere({}, {})
+    """Take the partitions whose offsets are elsewhere out of a request, and call the others as the brokers do.
+
+    None: the request is as it was.
+    """
+    virtual, found, has_other_numbers = virtual_topics(exchange), _Elsewhere({}, {}), False
     for topic in in_steps(request.topics):
         key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
         partitions = virtual.map_of_either(*key)
@@ -236,13 +240,14 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
                 found.answers.setdefault(key, {})[number] = NO_PARTITION
                 continue
             group, physical = partitions.place_of(VirtualPartition(number))
+            partition.partition_index = physical
             if group == FIRST_GROUP:
                 own.append(partition)
+                has_other_numbers = has_other_numbers or physical != number
             else:
-                partition.partition_index = physical
                 found.by_group.setdefault(group, {}).setdefault(key, []).append(partition)
         topic.partitions = own
-    if not found.by_group and not found.answers:
+    if not found.by_group and not found.answers and not has_other_numbers:
         return None
     request.topics = [topic for topic in in_steps(request.topics) if topic.partitions]
     return found

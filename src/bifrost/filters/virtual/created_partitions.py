@@ -1,15 +1,21 @@
 """CreateTopics and CreatePartitions: a tenant asks for virtual partitions, and the brokers make the physical ones.
 
+With a ratio the tenant says how many, and more physical partitions change the place of none that there is. Where the
+configuration has both numbers a tenant can have no others.
+
 Such a topic is not compacted: its virtual partitions would share the keys of a physical one.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
+from bifrost.tenancy.virtual_partitions.partition_map import MAX_VIRTUAL
+from bifrost.tenancy.virtual_partitions.tagged_batches import GROUPS
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     AlterConfigsResponse,
@@ -38,7 +44,12 @@ _NOT_COMPACTED = (
     "topics with virtual partitions cannot be compacted: virtual partitions would share their keys"
 )
 
+_HAS = re.compile(r"has ([0-9]{1,9}) partition")
+"""Where brokers say how many partitions a topic has that cannot get what is asked for (ReplicationControlManager)."""
+
 _REFUSED: Note[list[Any]] = Note("refused_virtual_topics")
+_WANTED: Note[dict[str, int]] = Note("wanted_virtual_partitions")
+"""How many a topic with a ratio is to have."""
 
 
 class CreatedPartitionsFilter:
@@ -57,7 +68,8 @@ class CreatedPartitionsFilter:
                 continue
             accepted.append(topic)
             if partitions is not None:
-                topic.num_partitions = partitions.physical
+                if topic.num_partitions != BY_DEFAULT or not partitions.ratio:
+                    topic.num_partitions = partitions.at_brokers(topic.num_partitions)
                 if not any(one.name == CLEANUP_POLICY for one in in_steps(topic.configs)):
                     # The brokers' default may be another.
                     new = CreateTopicsRequest.CreatableTopicConfig
@@ -71,38 +83,52 @@ class CreatedPartitionsFilter:
         virtual = virtual_topics(exchange)
         for topic in in_steps(response.topics):
             partitions = virtual.map_of(topic.name)
-            if partitions is not None and topic.num_partitions == partitions.physical:
-                topic.num_partitions = partitions.virtual
+            found = None if partitions is None else partitions.at(topic.num_partitions)
+            if found is not None:
+                topic.num_partitions = found.virtual
         refused = exchange.kept(_REFUSED)
         response.topics.extend(refused)
         return FORWARD
 
 
 class AddedPartitionsFilter:
-    """Refuses partitions beyond those of the configuration."""
+    """Adds physical partitions where the configuration has a ratio; refuses it elsewhere."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: CreatePartitionsRequest) -> RequestStep:
-        """Take out topics with virtual partitions."""
+        """Ask for the physical number of partitions; refuse one that cannot be."""
         virtual, accepted, refused = virtual_topics(exchange), [], []
+        wanted = dict[str, int]()
         for topic in in_steps(request.topics):
             partitions = virtual.map_of(topic.name)
-            if partitions is None:
-                accepted.append(topic)
-                continue
-            text = f"The topic has {partitions.virtual} virtual partitions; the operator of the gateway sets how many"
-            refused.append(
-                CreatePartitionsResponse.CreatePartitionsTopicResult(
-                    name=topic.name, error_code=int(ErrorCode.INVALID_PARTITIONS), error_message=text
+            found = None if partitions is None else _refuse_addition(topic, partitions)
+            if found is not None:
+                code, text = found
+                answer = CreatePartitionsResponse.CreatePartitionsTopicResult(
+                    name=topic.name, error_code=int(code), error_message=text
                 )
-            )
+                refused.append(answer)
+                continue
+            accepted.append(topic)
+            if partitions is not None:
+                wanted[topic.name] = topic.count
+                topic.count = partitions.at_brokers(topic.count)
         request.topics = accepted
         exchange.keep(_REFUSED, refused)
+        exchange.keep(_WANTED, wanted)
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: CreatePartitionsResponse) -> ResponseStep:
-        """Add the answers for refused topics."""
+        """Say the number of virtual partitions where a broker says that of its own, and add the refused topics."""
+        virtual, wanted = virtual_topics(exchange), exchange.kept(_WANTED)
+        for topic in in_steps(response.results):
+            partitions = virtual.map_of(topic.name) if topic.name in wanted else None
+            if partitions is not None and topic.error_code == ErrorCode.INVALID_PARTITIONS:
+                has = _HAS.search(topic.error_message or "")
+                number = "enough" if has is None else int(has[1]) * partitions.ratio
+                text = f"The topic has {number} virtual partitions: {wanted[topic.name]} would not be more"
+                topic.error_message = text
         refused = exchange.kept(_REFUSED)
         response.results.extend(refused)
         return FORWARD
@@ -156,15 +182,44 @@ def _compacts(config: Any) -> bool:
     return config.name == CLEANUP_POLICY and COMPACT in (config.value or "")
 
 
+def _can_have(partitions: PartitionMap, number: int) -> bool:
+    """Whether topics may have so many virtual partitions."""
+    if not partitions.ratio:
+        return number == partitions.virtual
+    return 0 < number <= partitions.virtual and number % partitions.ratio == 0
+
+
+def _numbers(partitions: PartitionMap, wanted: int) -> str:
+    """Say how many virtual partitions topics may have, and which number would do."""
+    if not partitions.ratio:
+        most = min(MAX_VIRTUAL, GROUPS * partitions.physical)
+        text = f"The topic has {partitions.virtual} virtual partitions; the operator of the gateway sets how many"
+        return text if wanted <= partitions.virtual else f"{text}, and can raise it to {most}"
+    near = partitions.ratio * partitions.at_brokers(min(max(wanted, 1), partitions.virtual))
+    text = (
+        f"The number of virtual partitions is a multiple of {partitions.ratio}, at most {partitions.virtual}"
+    )
+    return f"{text}: {near} would do"
+
+
+def _refuse_addition(topic: Any, partitions: PartitionMap) -> tuple[ErrorCode, str] | None:
+    """Return why a topic gets no more partitions, or None."""
+    if not partitions.ratio or not _can_have(partitions, topic.count):
+        return ErrorCode.INVALID_PARTITIONS, _numbers(partitions, topic.count)
+    if topic.assignments:
+        text = "Virtual partitions cannot be added with an assignment of replicas"
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+    return None
+
+
 def _refuse_creation(topic: Any, partitions: PartitionMap) -> Any:
     """Return the answer for a topic that is not created, or None."""
     code, text = ErrorCode.NONE, ""
     if topic.assignments:
         code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         text = "Topics with virtual partitions cannot be created with an assignment of replicas"
-    elif topic.num_partitions not in (BY_DEFAULT, partitions.virtual):
-        code = ErrorCode.INVALID_PARTITIONS
-        text = f"The topic has {partitions.virtual} virtual partitions; the operator of the gateway sets how many"
+    elif topic.num_partitions != BY_DEFAULT and not _can_have(partitions, topic.num_partitions):
+        code, text = ErrorCode.INVALID_PARTITIONS, _numbers(partitions, topic.num_partitions)
     elif any(_compacts(one) for one in in_steps(topic.configs)):
         code, text = ErrorCode.INVALID_CONFIG, _NOT_COMPACTED
     if code is ErrorCode.NONE:

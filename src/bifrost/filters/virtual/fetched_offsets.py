@@ -12,7 +12,7 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import LIMIT, MAX_OFFSET_GROUPS, owner_of
+from bifrost.filters.virtual.offset_owners import LIMIT, MAX_OFFSET_GROUPS, call_as_clients_do, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -95,6 +95,8 @@ class FetchedOffsetsFilter:
         asked, virtual = exchange.kept(_ASKED), virtual_topics(exchange)
         if exchange.api_version >= SEVERAL_GROUPS:
             own = {one.group_id: one for one in in_steps(response.groups) if one.group_id not in asked.owners}
+            for group in own.values():
+                call_as_clients_do(virtual, group.topics)
             for one in in_steps(response.groups):
                 owner = asked.owners.get(one.group_id)
                 if owner is not None and owner.group_id in own:
@@ -108,6 +110,7 @@ class FetchedOffsetsFilter:
                     OffsetFetchResponse.OffsetFetchResponsePartitions,
                 )
         else:
+            call_as_clients_do(virtual, response.topics)
             for owner, answer in zip(asked.parts, exchange.part_answers, strict=True):
                 _merge(virtual, response, answer, owner.group)
             for refused in asked.refused.values():

@@ -12,12 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bifrost.tenancy.names import VirtualGroup
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
+from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeGroupsRequest, HeartbeatRequest
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.filter import Exchange
+    from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
     from bifrost.wire.message import Message
 
@@ -39,6 +43,16 @@ def owner_of(exchange: Exchange, group_id: str, group: PartitionGroup) -> str:
     """Return the virtual ID of the consumer group that has the offsets of a group of partitions."""
     physical = exchange.scope.namespace.names.physical_group(VirtualGroup(group_id.encode()))
     return offset_group(group_id, physical.decode(), group)
+
+
+def call_as_clients_do(virtual: VirtualTopics, topics: list[Any]) -> None:
+    """Give the partitions whose offsets the consumer group itself has the numbers that clients know, in an answer."""
+    for topic in in_steps(topics):
+        partitions = virtual.map_of_either(topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID))
+        for one in in_steps(topic.partitions if partitions is not None else ()):
+            assert partitions is not None
+            physical = PhysicalPartition(one.partition_index)
+            one.partition_index = partitions.virtual_of(FIRST_GROUP, physical)
 
 
 def fence(

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The way of Produce requests to topics with virtual partitions, on the hot path (rewriting.pyx).
 
-    request   index v ──▶ v % P, the header of the batch with the mark of v // P     a `PartitionTrip` remembers (topic, p) ──▶ v
+    request   index v ──▶ its physical partition p, the header of the batch with the mark of its group
+                          a `PartitionTrip` remembers (topic, p) ──▶ v
     answer    index p ──▶ v, as the trip of its request says
 
 What is unusual is left to the filters, which decode the message and know every error: nothing of it has an effect here.
@@ -149,12 +150,12 @@ cdef class PartitionTrip(RecordTrip):
 cdef class PartitionWay(RecordWay):
     """The way of the partitions of one topic."""
     cdef bytes key
-    cdef int32_t virtual, physical
+    cdef int32_t virtual, physical, ratio
 
     def __init__(self, bytes name not None, bytes key not None, partitions not None):
         self.name, self.key, self.is_placed = name, key, True
-        self.virtual, self.physical = partitions.virtual, partitions.physical
-        if not 0 < self.physical:
+        self.virtual, self.physical, self.ratio = partitions
+        if not 0 < self.physical or self.ratio < 0:
             raise ValueError("a topic has partitions")
 
     cdef RecordTrip begin(self, Reader* r):
@@ -166,15 +167,19 @@ cdef class PartitionWay(RecordWay):
     cdef int64_t place(self, RecordTrip of_message, int32_t partition) except -2:
         cdef PartitionTrip trip = <PartitionTrip?>of_message
         cdef int i
+        cdef int32_t physical
         if trip.is_sent:
             i = trip.find(trip.topic_of(self, False), partition)
             return NO_PLACE if i < 0 else trip.places[i].virtual
         if trip.producer is None or not 0 <= partition < self.virtual:
             return NO_PLACE
-        trip.group = partition // self.physical
-        if not trip.add(trip.topic_of(self, True), partition % self.physical, partition):
+        if self.ratio:
+            trip.group, physical = partition % self.ratio, partition // self.ratio
+        else:
+            trip.group, physical = partition // self.physical, partition % self.physical
+        if not trip.add(trip.topic_of(self, True), physical, partition):
             return NO_PLACE
-        return partition % self.physical
+        return physical
 
     cdef int new_head(self, RecordTrip of_message, const uint8_t* records, Py_ssize_t size, uint8_t* head) except -2:
         cdef PartitionTrip trip = <PartitionTrip?>of_message

@@ -13,6 +13,7 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import Division, Shape, TopicKey, divide, join, virtual_topics
+from bifrost.filters.virtual.offset_owners import call_as_clients_do
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DeleteRecordsResponse
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
     from bifrost.wire.entity import Entity
     from bifrost.wire.message import Message
-    from bifrost.wire.messages import DeleteRecordsRequest, DescribeLogDirsRequest
+    from bifrost.wire.messages import (
+        DeleteRecordsRequest,
+        DescribeLogDirsRequest,
+        DescribeLogDirsResponse,
+    )
 
 
 class RefusedGroupsFilter(RequestFilter):
@@ -67,8 +72,10 @@ class RecordDeletionOfPartitionsFilter:
         return FORWARD
 
 
-class LogDirsOfPartitionsFilter(RequestFilter):
-    """Lets DescribeLogDirs tell the sizes of the physical partitions, which are the first virtual ones."""
+class LogDirsOfPartitionsFilter:
+    """Lets DescribeLogDirs tell the sizes of physical partitions, as those of the virtual ones of the first group."""
+
+    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
     def on_request(self, exchange: Exchange, request: DescribeLogDirsRequest) -> RequestStep:
         """Ask for physical partitions."""
@@ -80,4 +87,13 @@ class LogDirsOfPartitionsFilter(RequestFilter):
                 topic.partitions = sorted(
                     {partitions.place_of(VirtualPartition(number))[1] for number in numbers}
                 )
+        # With a ratio none but the first is called as the brokers call it.
+        exchange.wants_response = exchange.wants_response or virtual.rules.has_ratio
+        return FORWARD
+
+    def on_response(self, exchange: Exchange, response: DescribeLogDirsResponse) -> ResponseStep:
+        """Call the partitions as clients do."""
+        virtual = virtual_topics(exchange)
+        for directory in in_steps(response.results):
+            call_as_clients_do(virtual, directory.topics)
         return FORWARD

@@ -1,7 +1,8 @@
 """Metadata and DescribeTopicPartitions show virtual partitions, each with the leader of its physical one.
 
 A topic that has another number of partitions at the brokers than the configuration says is answered
-INVALID_PARTITIONS: it was created past the gateway, or the configuration was changed.
+INVALID_PARTITIONS: it was created past the gateway, or the configuration was changed. Where the configuration has a
+ratio the brokers' number is right.
 """
 
 from __future__ import annotations
@@ -85,10 +86,11 @@ def _show(exchange: Exchange, topics: list[Any]) -> None:
         partitions = virtual.map_of(topic.name) if topic.name else None
         if partitions is None:
             continue
-        has_room = partitions.virtual <= room
-        if not has_room and not topic.error_code:
+        found = None if topic.error_code else partitions.at(len(topic.partitions))
+        if found is not None and found.virtual > room:
             virtual.hit(LIMIT)
-        shown = _virtual(topic, partitions) if has_room and not topic.error_code else None
+            found = None
+        shown = None if found is None else _virtual(topic, found)
         if shown is None and not topic.error_code:
             topic.error_code = int(ErrorCode.INVALID_PARTITIONS)
         topic.partitions = shown or []

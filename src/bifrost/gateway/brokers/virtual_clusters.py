@@ -22,7 +22,7 @@ from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_bounds import TopicBounds
-from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_map import partitions_of
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
 
 def _partition_rules(tenant: Tenant) -> tuple[PartitionRule, ...]:
     return tuple(
-        PartitionRule(one.topics, PartitionMap(one.virtual, one.physical))
+        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio))
         for one in tenant.virtual_partitions
     )
 

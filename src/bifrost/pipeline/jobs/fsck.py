@@ -131,11 +131,14 @@ def _plan(client: TopicClient, options: FsckOptions) -> _Planned:
     if not topics:
         raise PipelineError("no virtual_partitions of --config are for a topic that these brokers have")
     stored = {one.name: one.partitions for one in client.topics(sorted(topics))}
-    wrong = [
-        Difference(name, -1, "partitions of the brokers", str(one.partitions.physical), stored[name])
-        for name, one in sorted(topics.items())
-        if one.partitions.physical != stored[name]
-    ]
+    wrong: list[Difference] = []
+    for name, one in sorted(topics.items()):
+        partitions = one.partitions.at(stored[name])
+        if partitions is None:
+            expected = str(one.partitions.physical)
+            wrong.append(Difference(name, -1, "partitions of the brokers", expected, stored[name]))
+        else:
+            topics[name] = one._replace(partitions=partitions)
     compared = _compared_topics(options, topics)
     differing = {one.topic for one in wrong}
     compared = [one for one in compared if one.physical not in differing]

@@ -1,6 +1,7 @@
 """Virtual partitions: a topic shows V partitions where the brokers have P. The arithmetic, and what marks a batch.
 
-    physical partition = v % P        group = v // P
+    physical partition = v % P        group = v // P         where V and P are configured
+    physical partition = v // R       group = v % R          where a ratio is: V = R * P, for the P that brokers have
 
 A group is all virtual partitions that have the same place in the row of those that share a physical one. A batch of
 group g > 0 has `producer_id + (g << 40)` in its header, which the broker keeps and which no compression hides; so whose

@@ -31,6 +31,7 @@ class PartitionRules:
         ]
         self.groups = max(rule.partitions.groups for rule in self.rules)
         """How many virtual partitions of a topic share a physical one, at the most."""
+        self.has_ratio = any(rule.partitions.ratio for rule in self.rules)
 
     def map_of(self, full_name: str) -> PartitionMap | None:
         """Return the partitions of a topic; None: it has no virtual ones."""

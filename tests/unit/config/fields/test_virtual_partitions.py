@@ -24,6 +24,11 @@ def rule(**values: Any) -> dict[str, Any]:
         ({"physical": 1_001}, "less than or equal to 1000"),
         ({"topics": []}, "at least 1 item"),
         ({"topics": ["a b"]}, "characters other than those"),
+        ({"ratio": 3}, "ratio stands in place of virtual and physical"),
+        ({"ratio": 3, "physical": None}, "ratio stands in place of virtual and physical"),
+        ({"ratio": 0}, "greater than or equal to 1"),
+        ({"ratio": 129}, "less than or equal to 128"),
+        ({"virtual": None}, "virtual and physical are missing"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(values: dict[str, Any], expected: str) -> None:
@@ -36,6 +41,13 @@ def test_numbers_at_the_bounds_are_taken(virtual: int, physical: int) -> None:
     found = VirtualPartitions.model_validate(rule(virtual=virtual, physical=physical))
 
     assert (found.virtual, found.physical) == (virtual, physical)
+
+
+@pytest.mark.parametrize("ratio", [1, 128])
+def test_a_ratio_stands_in_place_of_both_numbers(ratio: int) -> None:
+    found = VirtualPartitions.model_validate({"topics": ["orders"], "ratio": ratio})
+
+    assert (found.virtual, found.physical, found.ratio) == (None, None, ratio)
 
 
 def test_a_tenant_has_filters_beside_virtual_partitions() -> None:

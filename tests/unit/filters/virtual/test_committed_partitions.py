@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.filters.virtual.committed_partitions import RETENTION_MS
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
-from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
@@ -228,4 +228,27 @@ def test_offsets_are_deleted_where_no_member_reads(stage: Stage) -> None:
         << to_broker(asked(APP, ORDERS))
         >> broker_answers(told(ORDERS, {}))
         << to_client(told("orders", {4: 86}))
+    )
+
+
+@pytest.mark.parametrize("version", [2, 7, 9])
+def test_with_a_ratio_the_first_of_each_physical_partition_is_the_groups_own(
+    stage: Stage, version: int
+) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(2))
+
+    assert (
+        stage.play()
+        >> client_sends(commit("app", ("orders", {0: 5, 4: 6})), version)
+        << to_broker(commit(APP, (ORDERS, {0: 5, 2: 6})))
+        >> broker_answers(committed((ORDERS, {0: 0, 2: 9})))
+        << to_client(committed(("orders", {0: 0, 4: 9})))
+        >> client_sends(commit("app", ("orders", {2: 5, 3: 6})), version)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten())
+        << to_broker(elsewhere(1, {1: 6}))
+        >> broker_answers(committed((ORDERS, {1: 7})))
+        << to_broker(commit(APP, (ORDERS, {1: 5})))
+        >> broker_answers(committed((ORDERS, {1: 0})))
+        << to_client(committed(("orders", {2: 0, 3: 7})))
     )

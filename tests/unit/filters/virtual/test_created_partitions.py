@@ -1,13 +1,17 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bifrost.config.policies.policy import Policy
+from bifrost.tenancy.policy import ResourcePolicy
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage.stage import Stage
+from support.stage.stage import TENANTS, Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 DELETED = [{"name": "cleanup.policy", "value": "delete"}]
@@ -42,7 +46,7 @@ def test_the_physical_partitions_are_created(stage: Stage, number: int) -> None:
     ("fields", "code", "text"),
     [
         ({"num_partitions": 2}, ErrorCode.INVALID_PARTITIONS, NUMBER),
-        ({"num_partitions": 6}, ErrorCode.INVALID_PARTITIONS, NUMBER),
+        ({"num_partitions": 6}, ErrorCode.INVALID_PARTITIONS, f"{NUMBER}, and can raise it to 256"),
         (
             {"num_partitions": 5, "configs": [{"name": "cleanup.policy", "value": "delete,compact"}]},
             ErrorCode.INVALID_CONFIG,
@@ -84,7 +88,113 @@ def test_other_configs_stay(stage: Stage) -> None:
     )
 
 
-def test_partitions_are_not_added(stage: Stage) -> None:
+@pytest.mark.parametrize(("number", "stored"), [(6, 2), (3_000, 1_000), (-1, -1)])
+def test_with_a_ratio_a_topic_has_as_many_as_its_client_asks_for(
+    stage: Stage, number: int, stored: int
+) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+    made_by_brokers = 2 if stored == -1 else stored
+
+    assert (
+        stage.play()
+        >> client_sends(wanted(orders={"num_partitions": number}), 5)
+        << to_broker(wanted(**{ORDERS: {"num_partitions": stored, "configs": DELETED}}))
+        >> broker_answers(made({"name": ORDERS, "num_partitions": made_by_brokers}))
+        << to_client(made({"name": "orders", "num_partitions": 3 * made_by_brokers}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "would_do"), [(1, 3), (5, 6), (7, 9), (0, 3), (-2, 3), (3_001, 3_000), (2**31 - 1, 3_000)]
+)
+def test_with_a_ratio_numbers_are_multiples_of_it(stage: Stage, number: int, would_do: int) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+    text = f"The number of virtual partitions is a multiple of 3, at most 3000: {would_do} would do"
+    refused = {"name": "orders", "error_code": int(ErrorCode.INVALID_PARTITIONS), "error_message": text}
+    created = {**refused, "num_partitions": -1, "replication_factor": -1}
+
+    assert (
+        stage.play()
+        >> client_sends(wanted(orders={"num_partitions": number}), 5)
+        << to_broker(wanted())
+        >> broker_answers(made())
+        << to_client(made(created))
+        >> client_sends(added(orders=number), 3)
+        << to_broker(added())
+        >> broker_answers(answered())
+        << to_client(answered(refused))
+    )
+
+
+def added(*, validate_only: bool = False, assignments: Any = None, **topics: int) -> Any:
+    entries = [{"name": one, "count": count, "assignments": assignments} for one, count in topics.items()]
+    return messages.build("CreatePartitionsRequest", {"topics": entries, "validate_only": validate_only})
+
+
+def answered(*results: dict[str, Any]) -> Any:
+    return messages.build("CreatePartitionsResponse", {"results": list(results)})
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_with_a_ratio_the_physical_partitions_are_added(stage: Stage, validate_only: bool) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+
+    assert (
+        stage.play()
+        >> client_sends(added(orders=12, billing=5, validate_only=validate_only), 3)
+        << to_broker(added(**{ORDERS: 4, BILLING: 5}, validate_only=validate_only))
+        >> broker_answers(answered({"name": ORDERS}, {"name": BILLING}))
+        << to_client(answered({"name": "orders"}, {"name": "billing"}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Topic already has 4 partition(s).", "The topic has 12 virtual partitions: 12 would not be more"),
+        ("Topic already has 4 partitions.", "The topic has 12 virtual partitions: 12 would not be more"),
+        (
+            f"The topic {ORDERS} currently has 5 partition(s); 4 would not be an increase.",
+            "The topic has 15 virtual partitions: 12 would not be more",
+        ),
+        (None, "The topic has enough virtual partitions: 12 would not be more"),
+    ],
+)
+def test_what_a_broker_says_of_its_partitions_is_said_of_virtual_ones(
+    stage: Stage, told: str | None, expected: str
+) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+    refused = {"name": ORDERS, "error_code": int(ErrorCode.INVALID_PARTITIONS), "error_message": told}
+
+    assert (
+        stage.play()
+        >> client_sends(added(orders=12), 3)
+        << to_broker(added(**{ORDERS: 4}))
+        >> broker_answers(answered(refused))
+        << to_client(answered({**refused, "name": "orders", "error_message": expected}))
+    )
+
+
+def test_brokers_place_new_partitions() -> None:
+    policy = ResourcePolicy(Policy(allow_replica_assignments=True))
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], policy=policy)})
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+    refused = {
+        "name": "orders",
+        "error_code": int(ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        "error_message": "Virtual partitions cannot be added with an assignment of replicas",
+    }
+
+    assert (
+        stage.play()
+        >> client_sends(added(orders=12, assignments=[{"broker_ids": [1]}]), 3)
+        << to_broker(added())
+        >> broker_answers(answered())
+        << to_client(answered(refused))
+    )
+
+
+def test_fixed_numbers_are_the_operators(stage: Stage) -> None:
     divided(stage, "orders")
 
     def asked(*topics: str) -> Any:
@@ -92,7 +202,8 @@ def test_partitions_are_not_added(stage: Stage) -> None:
             "CreatePartitionsRequest", {"topics": [{"name": one, "count": 9} for one in topics]}
         )
 
-    refused = {"name": "orders", "error_code": int(ErrorCode.INVALID_PARTITIONS), "error_message": NUMBER}
+    text = f"{NUMBER}, and can raise it to 256"
+    refused = {"name": "orders", "error_code": int(ErrorCode.INVALID_PARTITIONS), "error_message": text}
     assert (
         stage.play()
         >> client_sends(asked("orders", "billing"), 3)

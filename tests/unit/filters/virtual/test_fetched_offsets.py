@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.filters.virtual import fetched_offsets
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
-from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided, hits_of
@@ -162,3 +162,30 @@ def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pyt
         << to_client(told(app=42, other=42))
     )
     assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}
+
+
+def test_with_a_ratio_the_first_of_each_physical_partition_is_the_groups_own(stage: Stage) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(2))
+
+    def answer(**topics: dict[int, int]) -> Any:
+        return messages.build(
+            "OffsetFetchResponse", {"topics": [offsets(name, some) for name, some in topics.items()]}
+        )
+
+    def one(group: str, partitions: list[int]) -> Any:
+        some = [{"name": "orders" if group == "app" else ORDERS, "partition_indexes": partitions}]
+        return messages.build("OffsetFetchRequest", {"group_id": group, "topics": some})
+
+    assert (
+        stage.play()
+        >> client_sends(one("app", [0, 2, 3]), 7)
+        << to_broker(one(owner(1), [1]))
+        << to_broker(one(APP, [0, 1]))
+        >> broker_answers(answer(**{ORDERS: {1: 13}}))
+        >> broker_answers(answer(**{ORDERS: {0: 10, 1: 12}}))
+        << to_client(answer(orders={0: 10, 2: 12, 3: 13}))
+        >> client_sends(asked(app=None), 8)
+        << to_broker(asked(**{APP: None, owner(1): None}))
+        >> broker_answers(told(**{APP: {ORDERS: {1: 5}}, owner(1): {ORDERS: {0: 6}}}))
+        << to_client(told(app={"orders": {2: 5, 1: 6}}))
+    )

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from support.physical_names import physical_name
@@ -107,4 +108,28 @@ def test_log_directories_have_physical_partitions(stage: Stage) -> None:
         stage.play()
         >> client_sends(asked(orders=[4, 0, 3, 2, 7], billing=[9]), 4)
         << to_broker(asked(**{ORDERS: [0, 1], BILLING: [9]}))
+    )
+
+
+def test_with_a_ratio_they_are_called_as_clients_do(stage: Stage) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(3))
+
+    def asked(**topics: list[int]) -> Any:
+        entries = [{"topic": name, "partitions": some} for name, some in topics.items()]
+        return messages.build("DescribeLogDirsRequest", {"topics": entries})
+
+    def told(log_dir: str, **topics: list[int]) -> Any:
+        entries = [
+            {"name": name, "partitions": [{"partition_index": one, "partition_size": 9} for one in some]}
+            for name, some in topics.items()
+        ]
+        directory = {"log_dir": log_dir, "topics": entries, "total_bytes": -1, "usable_bytes": -1}
+        return messages.build("DescribeLogDirsResponse", {"results": [directory]})
+
+    assert (
+        stage.play()
+        >> client_sends(asked(orders=[4, 5, 0], billing=[9]), 4)
+        << to_broker(asked(**{ORDERS: [0, 1], BILLING: [9]}))
+        >> broker_answers(told("/data", **{ORDERS: [0, 1], BILLING: [9]}))
+        << to_client(told("/log-dir-9d924cca", billing=[9], orders=[0, 3]))
     )

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from bifrost.filters.virtual import shown_partitions
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
@@ -56,6 +57,34 @@ def test_a_topic_with_other_physical_partitions_is_an_error(
     stage: Stage, partitions: list[tuple[int, int]]
 ) -> None:
     divided(stage, "orders")
+
+    assert (
+        stage.play()
+        >> client_sends(asked("orders"), 9)
+        << to_broker(asked(ORDERS))
+        >> broker_answers(shown((ORDERS, partitions)))
+        << to_client(shown(("orders", []), error_code=int(ErrorCode.INVALID_PARTITIONS)))
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_with_a_ratio_all_that_brokers_have_are_shown(stage: Stage, count: int) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(2))
+    stored = [(one, 5 + one) for one in range(count)]
+    expected = [(one, 5 + one // 2) for one in range(2 * count)]
+
+    assert (
+        stage.play()
+        >> client_sends(asked("orders"), 9)
+        << to_broker(asked(ORDERS))
+        >> broker_answers(shown((ORDERS, stored)))
+        << to_client(shown(("orders", expected)))
+    )
+
+
+@pytest.mark.parametrize("partitions", [[], [(1, 1)], [(0, 1), (2, 1)]])
+def test_with_a_ratio_partitions_have_no_gaps(stage: Stage, partitions: list[tuple[int, int]]) -> None:
+    divided(stage, "orders", partitions=PartitionMap.of_ratio(2))
 
     assert (
         stage.play()

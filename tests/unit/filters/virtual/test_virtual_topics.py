@@ -64,7 +64,7 @@ def test_topics_by_id_are_told_from_others(stage: Stage) -> None:
 
     assert requests.missing(Entity.TOPIC_ID, messages.topic_id("orders")) is None
     assert requests.missing(Entity.TOPIC_ID, messages.topic_id("billing")) == messages.topic_id("billing")
-    assert topics.map_of_either("", messages.topic_id("orders")) == (5, 2)
+    assert topics.map_of_either("", messages.topic_id("orders")) == PartitionMap(5, 2)
     assert topics.map_of_either("", messages.topic_id("billing")) is None
     assert topics.map_of_either(None, bytes(16)) is None
 
@@ -103,19 +103,19 @@ def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
     assert names.missing(Entity.TOPIC_NAME, b"o") is not None
 
     apply(1, {"owner": "acme:billing/o", "shares": {}})
-    assert billing.map_of("o") == (5, 2)
+    assert billing.map_of("o") == PartitionMap(5, 2)
     assert names.missing(Entity.TOPIC_NAME, b"o") is None
-    assert tenant.topics(stage.namespaces["acme"], None).map_of("billing:o") == (5, 2)
+    assert tenant.topics(stage.namespaces["acme"], None).map_of("billing:o") == PartitionMap(5, 2)
     # Another topic may have its name now.
-    assert topics_of("eu").map_of("orders") == (5, 2)
+    assert topics_of("eu").map_of("orders") == PartitionMap(5, 2)
 
     apply(2, None)
     assert billing.map_of("o") is None
     assert names.missing(Entity.TOPIC_NAME, b"o") is not None
 
     apply(3, {"owner": "acme:eu/orders", "shares": shares})
-    assert topics_of("us").map_of("p") == (5, 2)
-    assert topics_of("us").map_of("other") == (7, 3)
+    assert topics_of("us").map_of("p") == PartitionMap(5, 2)
+    assert topics_of("us").map_of("other") == PartitionMap(7, 3)
 
 
 def test_names_remembered_have_a_bound(stage: Stage) -> None:

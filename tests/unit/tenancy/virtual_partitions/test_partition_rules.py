@@ -8,6 +8,8 @@ RULES = PartitionRules(
         PartitionRule(("orders", "eu:*"), PartitionMap(12, 4)),
         PartitionRule(("plain-*",), PartitionMap(4, 4)),
         PartitionRule(("or*s", "a.b", "plain-a"), PartitionMap(9, 1)),
+        PartitionRule(("grow-plain",), PartitionMap.of_ratio(1)),
+        PartitionRule(("grow-*",), PartitionMap.of_ratio(8)),
     ]
 )
 
@@ -15,12 +17,14 @@ RULES = PartitionRules(
 @pytest.mark.parametrize(
     ("topic", "expected"),
     [
-        ("orders", (12, 4)),
-        ("eu:", (12, 4)),
-        ("eu:orders", (12, 4)),
-        ("ors", (9, 1)),
-        ("or-new-s", (9, 1)),
-        ("a.b", (9, 1)),
+        ("orders", (12, 4, 0)),
+        ("eu:", (12, 4, 0)),
+        ("eu:orders", (12, 4, 0)),
+        ("ors", (9, 1, 0)),
+        ("or-new-s", (9, 1, 0)),
+        ("a.b", (9, 1, 0)),
+        ("grow-a", (8_000, 1_000, 8)),
+        ("grow-plain", None),
         ("aXb", None),
         ("orders-2", None),
         ("my-orders", None),
@@ -29,7 +33,7 @@ RULES = PartitionRules(
     ],
 )
 def test_the_first_rule_that_matches_the_whole_name_is_for_it(
-    topic: str, expected: tuple[int, int] | None
+    topic: str, expected: tuple[int, int, int] | None
 ) -> None:
     assert RULES.map_of(topic) == expected
 

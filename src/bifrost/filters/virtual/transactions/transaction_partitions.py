@@ -119,7 +119,5 @@ class DescribedTransactionsFilter(ResponseFilter):
 
 def _all_of(partitions: PartitionMap, numbers: list[int]) -> list[int]:
     return [
-        number
-        for physical in in_steps(numbers)
-        for number in range(PhysicalPartition(physical), partitions.virtual, partitions.physical)
+        number for physical in in_steps(numbers) for number in partitions.all_of(PhysicalPartition(physical))
     ]

@@ -13,7 +13,7 @@ from bifrost.config.fields.tenants import Tenant
 from bifrost.config.tiers import SEPARATOR
 from bifrost.pipeline.errors import PipelineError
 from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
-from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap, partitions_of
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule, PartitionRules
 
 
@@ -55,7 +55,7 @@ def virtual_topics(configured: ConfiguredTenants, physical: Iterable[str]) -> di
 
 def _of(configured: ConfiguredTenants, tenant: Tenant, physical: Iterable[str]) -> Iterator[VirtualTopic]:
     rules = PartitionRules(
-        PartitionRule(one.topics, PartitionMap(one.virtual, one.physical))
+        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio))
         for one in tenant.virtual_partitions
     )
     part = configured.aliases.get(tenant.name)
