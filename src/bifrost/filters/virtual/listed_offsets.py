@@ -3,8 +3,13 @@
     client ──▶ the broker: the start, the end and the times of each physical partition ──▶ parts of its log ──▶ client
 
 The broker answers for the physical partitions. Then as much of their logs is read as shows which of the records there
-are the virtual partition's own (`OffsetScans`). Which of these has the latest timestamp of all is not answered: the
-whole log would be read for it.
+are the virtual partition's own (`OffsetScans`). Which of these has the latest timestamp is looked for before
+(logs/latest_records.py).
+
+    -1 the end            -2 the start, -4 that of what brokers have on their own disks, -6 of what is not uploaded yet
+    -3 the latest time    -5 the last offset in remote storage
+
+Source: ListOffsetsRequest, KIP-405, KIP-734, KIP-1005, KIP-1023.
 """
 
 from __future__ import annotations
@@ -12,8 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep, StoredBatches
+from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep, StoredBatches
 from bifrost.filters.virtual.division import NO_PARTITION, copied, virtual_topics
+from bifrost.filters.virtual.logs.latest_records import MAX_TIMESTAMP, NOT_KNOWN, look_up
 from bifrost.filters.virtual.offset_scans import (
     AGAIN,
     ANY_TIME,
@@ -26,6 +32,7 @@ from bifrost.filters.virtual.offset_scans import (
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, VirtualPartition
+from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ListOffsetsResponse
 from bifrost.wire.steps import in_steps
@@ -34,8 +41,10 @@ if TYPE_CHECKING:
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import ListOffsetsRequest
 
-LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
-"""What ListOffsets takes for the end, the start, and the record with the latest timestamp."""
+LATEST, EARLIEST, LATEST_TIERED = -1, -2, -5
+"""What ListOffsets takes for the end, the start, and the last offset in remote storage."""
+_STARTS = frozenset({EARLIEST, -4, -6})
+"""Times that stand for where some of the log begins."""
 _FIRST_WITH_OFFSET = 1
 """Version of ListOffsets that looks up records; before it, segments of the log."""
 
@@ -71,7 +80,9 @@ class _Listed:
 
 
 _LISTED: Note[_Listed] = Note("listed_virtual_offsets")
-_ENDS: Note[dict[tuple[str, int], EndScan]] = Note("ends_of_virtual_partitions")
+_Answered = tuple[str, int, int]
+"""A topic, a physical partition and a time."""
+_ENDS: Note[dict[_Answered, EndScan]] = Note("ends_of_virtual_partitions")
 _SCANS: Note[OffsetScans] = Note("scans_of_virtual_partitions")
 
 
@@ -82,6 +93,9 @@ class ListedOffsetsFilter:
 
     def on_request(self, exchange: Exchange, request: ListOffsetsRequest) -> RequestStep:
         """Ask about the physical partitions: of one partition each request has one question."""
+        latest = look_up(exchange, request)
+        if isinstance(latest, AtBroker):
+            return latest
         virtual, listed = virtual_topics(exchange), _Listed()
         waves: list[list[Any]] = [[]]
         for topic in in_steps(request.topics):
@@ -95,14 +109,16 @@ class ListedOffsetsFilter:
             named: set[int] = set()
             for one in in_steps(topic.partitions):
                 number = one.partition_index
-                # As a broker answers a time that its version does not know (KafkaApis.handleListOffsetRequest).
-                error = int(ErrorCode.UNSUPPORTED_VERSION) if one.timestamp == MAX_TIMESTAMP else 0
-                error = error if partitions.has(number) else NO_PARTITION
+                error = 0 if partitions.has(number) else NO_PARTITION
                 # So does a broker with a partition that is named twice.
                 error = int(ErrorCode.INVALID_REQUEST) if number in named else error
                 named.add(number)
                 if error:
                     found.refused.append(_answer(number, Found(-1, -1, error), -1))
+                    continue
+                if one.timestamp == MAX_TIMESTAMP:
+                    record = latest.get((topic.name, number), NOT_KNOWN)
+                    found.refused.append(_answer(number, Found(*record[:3]), record.leader_epoch))
                     continue
                 group, physical = partitions.place_of(VirtualPartition(number))
                 found.asked.append(_Asked(number, group, physical, one.timestamp))
@@ -150,8 +166,13 @@ class ListedOffsetsFilter:
 def _questions(time: int, version: int) -> tuple[int, ...]:
     """Return what the broker is asked about a physical partition."""
     # The end is not before the start, nor the first record behind the end.
-    both = time in (LATEST, EARLIEST) and version >= _FIRST_WITH_OFFSET
-    return (EARLIEST, LATEST) if both else (time,)
+    if version < _FIRST_WITH_OFFSET:
+        return (time,)
+    if time == LATEST:
+        return (EARLIEST, LATEST)
+    if time in _STARTS:
+        return (time, LATEST)
+    return (EARLIEST, time) if time == LATEST_TIERED else (time,)
 
 
 def _add_waves(
@@ -169,8 +190,8 @@ def _add_waves(
         waves[at].append(copied(topic, partitions=some))
 
 
-_Answers = dict[tuple[str, int, int], Any]
-"""The broker's, by topic, physical partition and time."""
+_Answers = dict[_Answered, Any]
+"""The broker's."""
 
 
 def _by_question(exchange: Exchange, listed: _Listed, response: ListOffsetsResponse) -> _Answers:
@@ -208,27 +229,29 @@ def _scan(exchange: Exchange, listed: _Listed, broker: _Answers) -> StoredBatche
 
 def _begin_ends(
     exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans
-) -> dict[tuple[str, int], EndScan]:
-    virtual, made = virtual_topics(exchange), dict[tuple[str, int], EndScan]()
+) -> dict[_Answered, EndScan]:
+    virtual, made = virtual_topics(exchange), dict[_Answered, EndScan]()
     for topic in in_steps(listed.topics):
-        physical_topic, wanted = _physical(exchange, topic.name), dict[int, set[PartitionGroup]]()
+        physical_topic, wanted = _physical(exchange, topic.name), dict[tuple[int, int], set[PartitionGroup]]()
         for one in in_steps(topic.asked):
-            if one.time == LATEST:
-                wanted.setdefault(one.physical, set()).add(one.group)
-        for physical, groups in in_steps(wanted.items()):
+            if one.time in (LATEST, LATEST_TIERED):
+                wanted.setdefault((one.physical, one.time), set()).add(one.group)
+        for (physical, time), groups in in_steps(wanted.items()):
             start = broker.get((topic.name, physical, EARLIEST))
-            end = broker.get((topic.name, physical, LATEST))
+            end = broker.get((topic.name, physical, time))
             if start is None or end is None or start.error_code or end.error_code or end.offset < 0:
                 continue
+            # What is remembered of a log says nothing of the end of what is in remote storage.
+            is_end = time == LATEST
             scan = EndScan(
                 (physical_topic, physical),
                 start.offset,
-                end.offset,
+                end.offset + (not is_end),
                 groups,
-                virtual.stretches,
+                virtual.stretches if is_end else KnownStretches(),
                 end.leader_epoch,
             )
-            made[topic.name, physical] = scan
+            made[topic.name, physical, time] = scan
             scans.add(scan)
     return made
 
@@ -237,7 +260,7 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
     for topic in in_steps(listed.topics):
         physical_topic = _physical(exchange, topic.name)
         for one in in_steps(topic.asked):
-            if one.time != EARLIEST and one.time < 0:
+            if one.time not in _STARTS and one.time < 0:
                 continue
             answer = broker.get((topic.name, one.physical, one.time))
             if answer is None or answer.error_code or answer.offset < 0:
@@ -246,7 +269,7 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
                 (physical_topic, one.physical),
                 one.group,
                 answer.offset,
-                ANY_TIME if one.time == EARLIEST else one.time,
+                ANY_TIME if one.time in _STARTS else one.time,
                 Found(answer.offset, answer.timestamp),
             )
             listed.scans[topic.name, one] = scan
@@ -261,20 +284,24 @@ def _answer_of(
     name: str,
     one: _Asked,
     broker: _Answers,
-    ends: dict[tuple[str, int], EndScan],
+    ends: dict[_Answered, EndScan],
     first: FirstScan | None,
 ) -> Any:
     """Return the answer for a virtual partition."""
     answer = broker.get((name, one.physical, one.time))
     if answer is None:
         return _answer(one.partition, AGAIN, -1)
-    end = ends.get((name, one.physical)) if one.time == LATEST else None
+    end = ends.get((name, one.physical, one.time))
     if end is not None and not end.is_refused:
-        return _changed(answer, one, end.end_of(one.group))
+        found = end.end_of(one.group)
+        if one.time == LATEST_TIERED and not found.error_code:
+            start = broker[name, one.physical, EARLIEST]
+            found = Found(-1 if found.offset <= start.offset else found.offset - 1)
+        return _changed(answer, one, found)
     if first is None:
         return copied(answer, partition_index=one.partition)
     found = first.answer
-    if one.time == EARLIEST and not found.error_code and not first.is_refused:
+    if one.time in _STARTS and not found.error_code and not first.is_refused:
         # Where there is no record the partition begins where it ends.
         last = broker.get((name, one.physical, LATEST))
         if last is not None and not last.error_code and first.found is None:

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
-from bifrost.records.codec.client_batch import as_batch, read_columns
-from bifrost.records.codec.errors import RecordsError
-from bifrost.records.codec.memory import MemoryBudget
+from bifrost.records.codec.client_batch import as_batch
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
+from bifrost.tenancy.virtual_partitions.record_times import first_record_since
 from bifrost.tenancy.virtual_partitions.tail_scan import TailScan
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, first_batch
 from bifrost.wire.error_codes import ErrorCode
@@ -38,8 +37,6 @@ AT_A_TIME = 100
 """Most parts of logs that are asked for before some of them are looked into."""
 CHUNK, FIRST_CHUNK = 1024 * 1024, 64 * 1024
 """Bytes that are read at a time, and at first where one batch is likely to be enough."""
-MAX_UNPACKED = 16 * 1024 * 1024
-"""Most bytes of a batch that is unpacked to find a record by its time; of a larger one the first record is answered."""
 ANY_TIME = -1
 
 _FOR_GOOD = frozenset(
@@ -196,23 +193,10 @@ class FirstScan(_Scan):
 
     def _record_in(self, data: memoryview) -> Found | None:
         """Return the record of a batch; None: only records before the offset are so late."""
-        batch = as_batch(data)
-        first = max(batch.base_offset, self._from)
         if self._time_ms == ANY_TIME:
-            return Found(first, self._broker.timestamp_ms)
-        if batch.is_log_append_time:
-            return Found(first, batch.max_timestamp_ms)
-        try:
-            columns = read_columns(batch, MemoryBudget("request", MAX_UNPACKED))
-            least = self._time_ms - batch.base_timestamp_ms
-            deltas, offsets = columns.timestamp_deltas, columns.offset_deltas
-            for row in range(len(columns)):
-                offset = batch.base_offset + offsets[row]
-                if deltas[row] >= least and offset >= self._from:
-                    return Found(offset, batch.base_timestamp_ms + deltas[row])
-        except RecordsError:
-            return Found(first, batch.max_timestamp_ms)
-        return None
+            return Found(max(as_batch(data).base_offset, self._from), self._broker.timestamp_ms)
+        record = first_record_since(data, self._from, self._time_ms)
+        return None if record is None else Found(record.offset, record.timestamp_ms)
 
 
 class OffsetScans:

@@ -100,5 +100,35 @@ def first_batch(
         UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
     """
 
+def around(
+    records: bytes | memoryview, cuts: dict[PartitionGroup, int]
+) -> tuple[int, dict[PartitionGroup, int], dict[PartitionGroup, int]]:
+    """Return what each group has on both sides of an offset of its own.
+
+    Args:
+        records: of one physical partition, as a broker has sent them.
+        cuts: the offset of each group that counts.
+    Returns:
+        Where the last whole batch ends, -1 if there is none; the last offset before its own one of each group that has
+        one; and the first one that is not before it, likewise.
+    Raises:
+        UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
+        ValueError: there can be no such group or offset.
+    """
+
+def latest_batches(
+    records: bytes | memoryview, until: int
+) -> tuple[int, dict[PartitionGroup, tuple[int, memoryview]]]:
+    """Return where the last whole batch ends, -1 if there is none, and which batch of each group has its latest record.
+
+    Args:
+        records: of one physical partition, as a broker has sent them.
+        until: batches that begin there or behind it are left out.
+    Returns:
+        With each batch the latest timestamp in it, in milliseconds; of several batches with the same one, the first.
+    Raises:
+        UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
+    """
+
 def of_group(producer_id: int, group: int) -> int:
     """Return the producer ID of a batch as its client knows it; -1: it is of another group."""

@@ -460,6 +460,75 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
     return end, None
 
 
+def around(records, dict cuts):
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Py_ssize_t at = 0, size
+    cdef int64_t base, end = -1
+    cdef int64_t[GROUPS] cut, last, first
+    cdef int group
+    source = memoryview(records)
+    memset(last, 0xFF, sizeof(last))
+    memset(first, 0xFF, sizeof(first))
+    memset(cut, 0xFF, sizeof(cut))
+    for group, offset in cuts.items():
+        if not 0 <= group < GROUPS or offset < 0:
+            raise ValueError(f"group {group} is not cut at {offset}")
+        cut[group] = offset
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        while view.len - at > MAGIC:
+            p = <const uint8_t*>view.buf + at
+            size = size_of(p, view.len - at)
+            if not size:
+                break
+            base = <int64_t>get64(p)
+            if base < end:
+                raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
+            end = base + <int32_t>get32(p + LAST_DELTA) + 1
+            group = GROUPS if is_control(p) else group_of(p, source, at, size)
+            if group < GROUPS and cut[group] >= 0:
+                if base < cut[group]:
+                    last[group] = min(end, cut[group]) - 1
+                if end > cut[group] and first[group] < 0:
+                    first[group] = max(base, cut[group])
+            at += size
+    finally:
+        PyBuffer_Release(&view)
+    before = {group: last[group] for group in range(GROUPS) if last[group] >= 0}
+    return end, before, {group: first[group] for group in range(GROUPS) if first[group] >= 0}
+
+
+def latest_batches(records, int64_t until):
+    cdef Py_buffer view
+    cdef const uint8_t* p
+    cdef Py_ssize_t at = 0, size
+    cdef int64_t base, end = -1
+    cdef int64_t[GROUPS] time_ms
+    cdef int group
+    source, found = memoryview(records), {}
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        while view.len - at > MAGIC and end < until:
+            p = <const uint8_t*>view.buf + at
+            size = size_of(p, view.len - at)
+            if not size:
+                break
+            base = <int64_t>get64(p)
+            if base < end:
+                raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
+            end = base + <int32_t>get32(p + LAST_DELTA) + 1
+            if base < until and not is_control(p):
+                group = group_of(p, source, at, size)
+                if group < GROUPS and (group not in found or <int64_t>get64(p + MAX_TIMESTAMP) > time_ms[group]):
+                    time_ms[group] = <int64_t>get64(p + MAX_TIMESTAMP)
+                    found[group] = time_ms[group], source[at:at + size]
+            at += size
+    finally:
+        PyBuffer_Release(&view)
+    return end, found
+
+
 def of_group(int64_t producer_id, int group):
     """Return the producer ID that the client knows; -1: the batch is of another group."""
     if (producer_id >> GROUP_SHIFT if producer_id > 0 else 0) != group:

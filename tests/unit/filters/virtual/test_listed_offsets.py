@@ -204,27 +204,70 @@ def test_partitions_that_share_what_is_read_have_it_read_once(book: Playbook) ->
     )
 
 
-def test_other_topics_and_special_offsets_stay_as_the_broker_says(book: Playbook) -> None:
-    """Such as the start of what is on the broker's own disk (KIP-405)."""
+def test_other_topics_and_unknown_times_stay_as_the_broker_says(book: Playbook) -> None:
     assert (
         book
-        >> client_sends(asked(("billing", [(7, LATEST)]), ("orders", [(2, -4), (0, -5)])), VERSION)
-        << to_broker(asked((ORDERS, [(0, -5)])))
-        << to_broker(asked((BILLING, [(7, LATEST)]), (ORDERS, [(0, -4)])))
+        >> client_sends(asked(("billing", [(7, LATEST)]), ("orders", [(2, -7), (0, -8)])), VERSION)
+        << to_broker(asked((ORDERS, [(0, -8)])))
+        << to_broker(asked((BILLING, [(7, LATEST)]), (ORDERS, [(0, -7)])))
         >> broker_answers(told((ORDERS, [(0, 6)])))
         >> broker_answers(told((BILLING, [(7, 70)]), (ORDERS, [(0, 4)])))
         << to_client(told(("billing", [(7, 70)]), ("orders", [(2, 4), (0, 6)])))
     )
 
 
+@pytest.mark.parametrize("time", [-4, -6])
+def test_what_begins_elsewhere_begins_with_the_first_own_record_from_there_on(
+    book: Playbook, time: int
+) -> None:
+    """What is on the broker's own disk (KIP-405), and what is not uploaded yet (KIP-1023)."""
+    assert (
+        book
+        >> client_sends(asked(("orders", [(2, time), (4, time)])), VERSION)
+        << to_broker(asked((ORDERS, [(0, LATEST)])))
+        << to_broker(asked((ORDERS, [(0, time)])))
+        >> broker_answers(told((ORDERS, [(0, 12)])))
+        >> broker_answers(told((ORDERS, [(0, 6)])))
+        >> read({(0, 6, FIRST_CHUNK): log_of(0, 1, 0, base=6)})
+        >> read({(0, 12, CHUNK): b""})
+        << to_client(told(("orders", [(2, 8), (4, 6)])))
+    )
+
+
+def test_the_last_offset_in_remote_storage_is_that_of_the_last_own_record_there(book: Playbook) -> None:
+    """KIP-1005. The first virtual partition has none there, though it has one behind."""
+    assert (
+        book
+        >> client_sends(asked(("orders", [(2, -5), (0, -5)])), VERSION)
+        << to_broker(asked((ORDERS, [(0, -5)])))
+        << to_broker(asked((ORDERS, [(0, EARLIEST)])))
+        >> broker_answers(told((ORDERS, [(0, 7)])))
+        >> broker_answers(told((ORDERS, [(0, 2)])))
+        >> read({(0, 2, CHUNK): log_of(1, 2, 2, 0, base=2)})
+        << to_client(told(("orders", [(2, 3), (0, -1)])))
+    )
+
+
+def test_where_nothing_is_in_remote_storage_there_is_no_last_offset(book: Playbook) -> None:
+    assert (
+        book
+        >> client_sends(asked(("orders", [(2, -5)])), VERSION)
+        << to_broker(asked((ORDERS, [(0, -5)])))
+        << to_broker(asked((ORDERS, [(0, EARLIEST)])))
+        >> broker_answers(told((ORDERS, [(0, -1)])))
+        >> broker_answers(told((ORDERS, [(0, 2)])))
+        << to_client(told(("orders", [(2, -1)])))
+    )
+
+
 def test_what_cannot_be_asked_is_answered_here(book: Playbook) -> None:
     unknown, twice = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), int(ErrorCode.INVALID_REQUEST)
-    wanted = [(5, LATEST), (-1, LATEST), (3, -3), (1, -4), (1, LATEST), (5, LATEST)]
+    wanted = [(5, LATEST), (-1, LATEST), (3, -3), (1, -7), (1, LATEST), (5, LATEST)]
 
     assert (
         book
-        >> client_sends(asked(("orders", wanted)), VERSION)
-        << to_broker(asked((ORDERS, [(1, -4)])))
+        >> client_sends(asked(("orders", wanted)), 6)
+        << to_broker(asked((ORDERS, [(1, -7)])))
         >> broker_answers(told((ORDERS, [(1, 4)])))
         << to_client(
             told(

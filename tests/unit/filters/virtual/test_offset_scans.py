@@ -19,6 +19,7 @@ from bifrost.filters.virtual.offset_scans import (
     OffsetScans,
 )
 from bifrost.records.crc32c import crc32c
+from bifrost.tenancy.virtual_partitions import record_times
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Stretch
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
@@ -104,7 +105,7 @@ def test_the_marker_of_a_transaction_is_passed_over() -> None:
 
 
 def test_a_batch_that_is_too_large_or_broken_has_its_first_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_scans, "MAX_UNPACKED", 1)
+    monkeypatch.setattr(record_times, "MAX_UNPACKED", 1)
     large = first(TIMESTAMP_MS + 1)
     large.take(StoredBatch(0, batch(1, 4, compression_type=1)))
     broken = first(TIMESTAMP_MS + 1)
