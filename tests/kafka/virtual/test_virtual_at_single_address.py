@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
+from support.clients.record_batches import TIMESTAMP_MS
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -27,7 +28,7 @@ def endpoint(
     key_file = write_key_file(directory / "keks", "payments")
 
     def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["virtual_partitions"] = RULES
+        config["tenants"][0] |= {"virtual_partitions": RULES, "allow_topic_deletion": True}
         if request.param == "sealed":
             config["tenants"][0]["filters"] = [encryption(key_file, "*")]
 
@@ -104,3 +105,30 @@ def test_committed_records_are_read_once_and_in_order(
 
     found = read(endpoint, topic, unique("group"), 2 * EACH * size_of(topic))
     assert found == expected(topic, "commit", "again")
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_logs_of_all_brokers_are_looked_into(endpoint: Endpoint, unique: UniqueName, kind: str) -> None:
+    """For the latest record of each partition, and for what can be deleted."""
+    topic, size, sent = unique(kind), SIZES[kind], dict[int, int]()
+    admin, producer = AdminClient(endpoint.for_confluent), Producer(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, size, 3)])[topic].result(WAIT_S)
+    for time_ms in (TIMESTAMP_MS + 5, TIMESTAMP_MS):
+        for one in range(size):
+            producer.produce(
+                topic,
+                b"v",
+                partition=one,
+                timestamp=time_ms,
+                on_delivery=lambda _, told: sent.setdefault(told.partition(), told.offset()),
+            )
+        assert producer.flush(WAIT_S) == 0
+
+    def listed(kind: OffsetSpec) -> dict[int, int]:
+        told = admin.list_offsets({TopicPartition(topic, one): kind for one in range(size)})
+        return {one.partition: future.result(WAIT_S).offset for one, future in told.items()}
+
+    assert listed(OffsetSpec.max_timestamp()) == sent
+    told = admin.delete_records([TopicPartition(topic, one, -1) for one in range(size)])
+    lows = {one.partition: future.result(WAIT_S).low_watermark for one, future in told.items()}
+    assert listed(OffsetSpec.earliest()) == listed(OffsetSpec.latest()) == lows

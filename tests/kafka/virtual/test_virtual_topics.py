@@ -13,7 +13,6 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     ConsumerGroupHeartbeatRequest,
     CreateTopicsRequest,
-    DeleteRecordsRequest,
     DescribeProducersRequest,
     DescribeTopicPartitionsRequest,
     IncrementalAlterConfigsRequest,
@@ -176,21 +175,6 @@ def test_groups_of_the_newer_protocols_are_refused(client: RawClient, topic: str
 
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert "classic protocol" in answer.error_message
-
-
-def test_records_of_others_are_not_deleted(client: RawClient, topic: str) -> None:
-    new = DeleteRecordsRequest
-    partitions = [
-        new.DeleteRecordsPartition(partition_index=one, offset=-1) for one in (0, size_of(topic) - 1)
-    ]
-    request = new(topics=[new.DeleteRecordsTopic(name=topic, partitions=partitions)], timeout_ms=5000)
-    answer = client.request(request, 1)
-
-    # The tenant may not delete at all, which is said before.
-    assert {one.error_code for one in answer.topics[0].partitions} <= {
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        ErrorCode.POLICY_VIOLATION,
-    }
 
 
 def test_epochs_and_producers_are_those_of_the_physical_partitions(

@@ -7,27 +7,22 @@ tenant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bifrost.filters.error_response import error_response
-from bifrost.filters.filter import Exchange, RequestFilter
+from bifrost.filters.filter import RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import Division, Shape, TopicKey, divide, join, virtual_topics
+from bifrost.filters.virtual.division import virtual_topics
 from bifrost.filters.virtual.offset_owners import call_as_clients_do
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import DeleteRecordsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+    from bifrost.filters.filter import Exchange
     from bifrost.wire.entity import Entity
     from bifrost.wire.message import Message
-    from bifrost.wire.messages import (
-        DeleteRecordsRequest,
-        DescribeLogDirsRequest,
-        DescribeLogDirsResponse,
-    )
+    from bifrost.wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 
 class RefusedGroupsFilter(RequestFilter):
@@ -39,37 +34,6 @@ class RefusedGroupsFilter(RequestFilter):
         code = ErrorCode.UNSUPPORTED_VERSION
         answer = error_response(request, exchange.api_version, code, message=text, each=in_steps)
         return Close(text) if answer is None else Answer(answer)
-
-
-_BY_INDEX = Shape("topics", "name", "partitions", "partition_index")
-_DELETION = Division(
-    _BY_INDEX,
-    _BY_INDEX,
-    lambda name, _: DeleteRecordsResponse.DeleteRecordsTopicResult(name=name),
-    lambda index, error: DeleteRecordsResponse.DeleteRecordsPartitionResult(
-        partition_index=index, error_code=error, low_watermark=-1
-    ),
-)
-
-
-def _refuse_deletion(partition: Any, group: PartitionGroup, key: TopicKey) -> int:
-    return int(ErrorCode.POLICY_VIOLATION)
-
-
-class RecordDeletionOfPartitionsFilter:
-    """Refuses DeleteRecords: it would delete records of other virtual partitions."""
-
-    ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
-
-    def on_request(self, exchange: Exchange, request: DeleteRecordsRequest) -> RequestStep:
-        """Take out topics with virtual partitions."""
-        divide(exchange, request, _DELETION, _refuse_deletion)
-        return FORWARD
-
-    def on_response(self, exchange: Exchange, response: DeleteRecordsResponse) -> ResponseStep:
-        """Add their answers."""
-        join(exchange, response, _DELETION)
-        return FORWARD
 
 
 class LogDirsOfPartitionsFilter:

@@ -18,11 +18,11 @@ from bifrost.filters.virtual.fetched_offsets import FetchedOffsetsFilter
 from bifrost.filters.virtual.fetched_partitions import FetchedPartitionsFilter
 from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
 from bifrost.filters.virtual.listed_offsets import ListedOffsetsFilter
+from bifrost.filters.virtual.logs.deleted_records import DeletedRecordsFilter
 from bifrost.filters.virtual.looked_up_partitions import LEADER_EPOCHS, PRODUCERS
 from bifrost.filters.virtual.produced_partitions import ProducedPartitionsFilter
 from bifrost.filters.virtual.refused_requests import (
     LogDirsOfPartitionsFilter,
-    RecordDeletionOfPartitionsFilter,
     RefusedGroupsFilter,
 )
 from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
@@ -60,7 +60,7 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.CREATE_PARTITIONS: (AddedPartitionsFilter(),),
     ApiKey.ALTER_CONFIGS: (CompactionFilter(),),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (CompactionFilter(),),
-    ApiKey.DELETE_RECORDS: (RecordDeletionOfPartitionsFilter(),),
+    ApiKey.DELETE_RECORDS: (DeletedRecordsFilter(),),
     ApiKey.DESCRIBE_LOG_DIRS: (LogDirsOfPartitionsFilter(),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (AddedToTransactionFilter(),),
     ApiKey.DESCRIBE_TRANSACTIONS: (DescribedTransactionsFilter(),),

@@ -9,7 +9,7 @@ from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage.stage import Stage, Tenant
+from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 CLASSIC = "A tenant with virtual partitions has consumer groups of the classic protocol alone"
@@ -61,39 +61,6 @@ def test_other_tenants_have_such_groups(stage: Stage) -> None:
         messages.build(
             "ShareGroupHeartbeatRequest", {"group_id": physical_name("acme", "app"), "member_id": "m"}
         )
-    )
-
-
-def test_records_are_not_deleted() -> None:
-    stage = Stage({"acme": Tenant(("orders", "billing"), allow_topic_deletion=True)})
-    divided(stage, "orders")
-
-    def asked(**topics: list[int]) -> Any:
-        entries = [
-            {"name": name, "partitions": [{"partition_index": one, "offset": 5} for one in some]}
-            for name, some in topics.items()
-        ]
-        return messages.build("DeleteRecordsRequest", {"topics": entries, "timeout_ms": 1})
-
-    def told(**topics: dict[int, int]) -> Any:
-        entries = [
-            {
-                "name": name,
-                "partitions": [
-                    {"partition_index": one, "error_code": code, "low_watermark": -1 if code else 5}
-                    for one, code in some.items()
-                ],
-            }
-            for name, some in topics.items()
-        ]
-        return messages.build("DeleteRecordsResponse", {"topics": entries})
-
-    assert (
-        stage.play()
-        >> client_sends(asked(orders=[0, 4], billing=[0]), 2)
-        << to_broker(asked(**{BILLING: [0]}))
-        >> broker_answers(told(**{BILLING: {0: 0}}))
-        << to_client(told(billing={0: 0}, orders={0: 44, 4: 44}))
     )
 
 
