@@ -101,7 +101,7 @@ def _no_port(listener_set: ListenerSet, without: list[int], brokers: int) -> str
         return (
             f"bootstrap_port {ports.bootstrap_port} stands for one broker, and there are {brokers}: clients cannot "
             "reach the others: give it broker_port_range (brokerPorts in a virtual cluster, or leave ports free after "
-            "its port)"
+            "its port), or let that port stand for all of them (single_address, singleAddress in a virtual cluster)"
         )
     range_ = ports.broker_port_range
     last = ports.broker_id_base + range_.end - range_.start

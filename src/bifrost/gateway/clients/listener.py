@@ -26,7 +26,8 @@ log = structlog.get_logger()
 _NO_PORT = "clients cannot reach this broker: widen broker_port_range or mend broker_id_base"
 _ONE_PORT = (
     "clients cannot reach this broker: the listener has a single port, which is enough for a cluster of one broker: "
-    "give it broker_port_range (brokerPorts), in a virtual cluster or leave ports free after its port"
+    "give it broker_port_range (brokerPorts), in a virtual cluster or leave ports free after its port, or let that "
+    "port stand for all brokers (single_address, singleAddress)"
 )
 
 WARN_EVERY_S = 60.0
