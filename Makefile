@@ -267,7 +267,8 @@ fuzz-asan: $(VENV)/.dev
 schemas: $(VENV)/.dev
 	$(BIN)/python tools/compile_schemas.py
 
-# make bench QUICK=1: one short round; CHECK=1: status 1 when a goal is missed; ONLY=bulk|small|latency|clients|memory: a
+# make bench QUICK=1: one short round; CHECK=1: status 1 when a goal fell that docs/performance.md says is kept;
+# ONLY=bulk|small|latency|clients|memory: a
 # part; PROTOCOL=PLAINTEXT|TLS: one of the two; PROXIES=file: other proxies too (bench/proxies.example.yaml);
 # PLOT=1: write the tables and plots of docs/performance.md.
 bench: $(VENV)/.dev

@@ -13,19 +13,20 @@ from pathlib import Path
 
 from bench.bar_chart import draw_bars
 from bench.certificates import make_certificate
-from bench.goals import Goal, as_markdown, judge
+from bench.goals import Goal, as_markdown, judge, kept_in
 from bench.kafka import BenchKafka
 from bench.laboratory import MANY_TENANTS, Laboratory, free_port
 from bench.machine import Machine
 from bench.memory import raise_descriptor_limit
-from bench.page import replace_between
+from bench.page import between, replace_between
 from bench.proxies import Proxies, ProxiesError, load_proxies
 from bench.run import PARTS, QUICK, Pace, Run
 from bench.subjects import PROTOCOLS
 from bench.table import Table
 from bench.topics import Topics
 
-PAGE = "performance.md"
+DOCS, PAGE = Path(__file__).parents[1] / "docs", "performance.md"
+"""What the page says is kept is a gate: a goal that is missed now fell. One that it says is missed is none."""
 
 
 def main() -> int:
@@ -43,19 +44,23 @@ def main() -> int:
     machine = machine.after()
     print(f"\n{machine.load}; {time.monotonic() - started:.0f} s")
     all_goals = judge(tables, machine.cores)
+    gates = kept_in(between((DOCS / PAGE).read_text("utf-8"), "figures"))
     if options.plot:
         _write(options.plot, machine, tables, all_goals)
     missed = [one for one in all_goals if not one.is_kept]
+    fallen = [one for one in missed if (one.what, one.unit) in gates]
     for one in missed:
-        print(f"missed  {one}")
-    print(f"{len(all_goals) - len(missed)} of {len(all_goals)} goals are kept")
-    return 1 if options.check and missed else 0
+        print(f"{'fell  ' if one in fallen else 'missed'}  {one}")
+    print(
+        f"{len(all_goals) - len(missed)} of {len(all_goals)} goals are kept; {len(fallen)} fell since {PAGE}"
+    )
+    return 1 if options.check and fallen else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
-    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal fell")
     parser.add_argument("--protocol", choices=PROTOCOLS, help="one of the two")
     parser.add_argument("--only", choices=PARTS, help="a part of it")
     parser.add_argument(

@@ -73,6 +73,16 @@ def as_markdown(goals: Sequence[Goal]) -> str:
     return "\n".join(lines)
 
 
+def kept_in(markdown: str) -> set[tuple[str, str]]:
+    """Return the goals that a table of `as_markdown` says are kept, by their text and unit: those are gates."""
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in markdown.splitlines()
+        if " | ≤ " in line or " | ≥ " in line
+    ]
+    return {(what, unit) for what, reached, _bound, unit in rows if not reached.startswith("**")}
+
+
 def _judge_table(table: Table, cores: int) -> Iterator[Goal]:
     for name, row in table.rows.items():
         relayed = next((row[one] for one in RELAYS if row.get(one)), None)

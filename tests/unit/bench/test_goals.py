@@ -1,5 +1,7 @@
 from bench import goals
-from bench.goals import Goal, as_markdown, judge
+from bench.__main__ import DOCS, PAGE
+from bench.goals import Goal, as_markdown, judge, kept_in
+from bench.page import between
 from bench.table import Table
 
 
@@ -108,3 +110,23 @@ def test_tls_has_its_own_limits_for_idle_connections_and_round_trips() -> None:
     ]
 
     assert [one.is_kept for one in judge(tables, 2)] == [True, False, True]
+
+
+def test_what_a_table_says_is_kept_is_a_gate_and_what_is_missed_there_is_none() -> None:
+    goals_of_a_run = [
+        Goal("CPU, a", 1.0, 1.1, "of the relay's"),
+        Goal("CPU, a", 21.0, 20.0, "µs"),
+        Goal("p99, b", 2.0, 1.0, "ms"),
+        Goal("throughput, c", 0.98, 0.97, "of direct", is_least=True),
+    ]
+
+    assert kept_in(as_markdown(goals_of_a_run)) == {
+        ("CPU, a", "of the relay's"),
+        ("throughput, c", "of direct"),
+    }
+
+
+def test_the_page_of_figures_has_gates() -> None:
+    page = (DOCS / PAGE).read_text("utf-8")
+
+    assert len(kept_in(between(page, "figures"))) > 20
