@@ -156,7 +156,7 @@ def test_a_version_of_the_future_stops_it_before_anything_is_counted(tables: Tab
     meter = Meter(tables, 60)
 
     with pytest.raises(
-        FutureSchemaError, match=r"journal, partition 0, offset 1: .* version 3, .* update bifrost-kafka"
+        FutureSchemaError, match=r"journal, partition 0, offset 1: .* version 3, .* update Bifrost here"
     ):
         meter(topic([journal.topic("acme", "t"), journal.topic("acme", "t") | {"schema_version": 3}]), 0)
 

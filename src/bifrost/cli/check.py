@@ -62,7 +62,7 @@ def _mistaken_rules(config: Config) -> Iterator[str]:
                     from bifrost.schemas.readers.reader import SchemaError
                     from bifrost.schemas.schema_checks import compiled
                 except ImportError:
-                    yield f"{at}: nothing reads CEL here: pip install '.[schemas]'"
+                    yield f"{at}: nothing reads CEL here: pip install '.[schemas]' in a clone of Bifrost"
                     return
                 try:
                     compiled(rule.expression)

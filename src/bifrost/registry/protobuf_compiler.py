@@ -56,7 +56,9 @@ def _well_known() -> Path:
     try:
         import grpc_tools
     except ImportError:
-        raise SchemaError("nothing compiles PROTOBUF here: install bifrost-kafka[schemas]") from None
+        raise SchemaError(
+            "nothing compiles PROTOBUF here: pip install '.[schemas]' in a clone of Bifrost"
+        ) from None
     assert grpc_tools.__file__ is not None
     return Path(grpc_tools.__file__).parent / "_proto"
 

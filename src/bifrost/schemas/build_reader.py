@@ -22,6 +22,7 @@ def build_reader(schema: RegisteredSchema) -> Reader:
     try:
         made = getattr(import_module(f"bifrost.schemas.readers.{module}"), name)
     except ImportError:
-        raise SchemaError(f"nothing reads {schema.kind} here: install bifrost-kafka[schemas]") from None
+        how = "pip install '.[schemas]' in a clone of Bifrost"
+        raise SchemaError(f"nothing reads {schema.kind} here: {how}") from None
     reader: Reader = made(schema)
     return reader

@@ -211,4 +211,5 @@ def check_encryption(config: EnvelopeEncryptionConfig) -> None:
     package = "boto3" if provider is KmsProvider.AWS_KMS else "cryptography"
     for one in {"cryptography", package}:
         if find_spec(one) is None:
-            raise ValueError(f"EnvelopeEncryption needs the package {one}: pip install '.[encryption]'")
+            how = "pip install '.[encryption]' in a clone of Bifrost"
+            raise ValueError(f"EnvelopeEncryption needs the package {one}: {how}")

@@ -215,7 +215,7 @@ def _refuse_the_future(read: DataFrame) -> NoReturn:
     found = read.agg(future_record().alias("first")).collect()[0]["first"]
     raise FutureSchemaError(
         f"{found.topic}, partition {found.partition}, offset {found.offset}: a record of schema version "
-        f"{found.version}, this release reads up to {KNOWN_VERSION}: update bifrost-kafka here and start again, "
+        f"{found.version}, this release reads up to {KNOWN_VERSION}: update Bifrost here and start again, "
         "nothing is lost"
     )
 

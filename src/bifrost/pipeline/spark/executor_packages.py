@@ -114,7 +114,8 @@ def _needed() -> Iterator[Distribution]:
             found = distribution(name)
         except PackageNotFoundError:
             if name == _OWN:
-                raise PipelineError(f"{_OWN} is not installed: pip install '.[pipeline]'") from None
+                how = "pip install '.[pipeline]' in a clone of Bifrost"
+                raise PipelineError(f"{_OWN} is not installed: {how}") from None
             continue  # An extra that is not installed, or a requirement of another platform.
         if name not in given:
             given.add(name)
