@@ -68,6 +68,18 @@ def test_a_missing_part_fails_the_run_where_all_are_wanted(tmp_path: Path) -> No
     assert run(tmp_path, **{FAIL_VARIABLE: "fail"}).returncode == 1
 
 
+def test_a_part_that_is_there_fails_the_run_where_those_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    present, absent = (
+        Part(name, "x", "y", packages=("p",), is_there=lambda is_there=is_there: is_there)
+        for name, is_there in (("here", True), ("away", False))
+    )
+    monkeypatch.setattr("support.skips.optional_parts.PARTS", (present, absent))
+    monkeypatch.setenv(FAIL_VARIABLE, "present")
+
+    assert is_failure(["here: it does not work"])
+    assert not is_failure(["away: it is not here", BY_CHOICE])
+
+
 def test_a_skip_by_choice_never_fails_a_run(tmp_path: Path) -> None:
     text = f"import pytest\n\n@pytest.mark.skip(reason={BY_CHOICE!r})\ndef test_it(): pass\n"
 
