@@ -64,10 +64,13 @@ def load(path: str | Path, salt_key: bytes) -> Config:
         ConfigError: the configuration is wrong; it has every problem found, each with its file and line.
     """
     source = read_source(Path(path))
-    config, problems = _check(source, partial(_derive, salt_key))
-    if config is None or problems:
-        raise ConfigError([Problem(*place, text) for place, text in problems])
-    return config if source.process is None else config.with_process(source.process)
+    try:
+        config, problems = _check(source, partial(_derive, salt_key))
+        if config is None or problems:
+            raise ConfigError([Problem(*place, text) for place, text in problems])
+        return config if source.process is None else config.with_process(source.process)
+    finally:
+        source.let_go()
 
 
 def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Place, str]]]:

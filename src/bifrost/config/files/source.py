@@ -45,6 +45,10 @@ class Source:
         self.process: ProcessSettings | None = None
         """What the files say to the process that reads them; None: nothing."""
 
+    def let_go(self) -> None:
+        """Free the values piece by piece, see `Document.let_go`; the source cannot be used any more."""
+        self._document.let_go()
+
     @property
     def folder(self) -> Path:
         """Where relative paths start."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pydantic import BaseModel
 
 from bifrost.config.explain import section_at, show_loc, unknown_key_text
+from bifrost.config.files.document import let_go_of_lists
 from bifrost.config.files.source import Place, Source
 from bifrost.config.kubernetes.camel_case import camel_keys, reword, to_camel
 from bifrost.config.kubernetes.resource import Resource
@@ -36,6 +37,15 @@ class Translation(Source):
         self._words = words
 
     # -- called by the loader
+
+    def let_go(self) -> None:
+        """Free the values of all documents piece by piece; the source cannot be used any more."""
+        resources = {id(resource): resource for resource, _ in self.origins.values()}
+        while self.origins:
+            self.origins.popitem()
+        while resources:
+            resources.popitem()[1].document.let_go()
+        let_go_of_lists(self.data)
 
     def place_of(self, loc: Loc) -> Place:
         """Return the file and line of the value at `loc`, or of the nearest enclosing value that was written."""

@@ -196,3 +196,16 @@ def test_the_bounds_are_those_of_the_whole_file() -> None:
     with pytest.raises(DocumentError, match=f"more than {MAX_VALUES} values") as caught:
         read_documents(f"--- {many}\n--- {many}\n")
     assert caught.value.line == 2
+
+
+def test_the_values_and_lines_of_a_document_are_freed() -> None:
+    document = read_document("proxy: { sets: [1, 2] }\nuse: &a [b]\ntenants: [{ name: x }, { like: *a }]\n")
+    assert isinstance(document.data, dict)
+    tenants = document.data["tenants"]
+    [first, _] = tenants
+
+    document.let_go()
+
+    assert (tenants, document.lines) == ([], {})
+    assert document.data == {"proxy": {"sets": []}, "use": [], "tenants": []}
+    assert first == {"name": "x"}, "what another object has of it stays"
