@@ -99,7 +99,7 @@ class VirtualClusters:
         self._displaced: WeakSet[Namespace] = WeakSet()
         if self.aliases is not None:
             self.aliases.changed = self._move_topics
-            for tenant in list(self.aliases.parts):
+            for tenant in [name for name, part in self.aliases.parts.items() if part.limited]:
                 self._guard_if_shared(tenant)
 
     @property
@@ -180,12 +180,16 @@ class VirtualClusters:
         for path in [path for path in self._below if path[0] == tenant]:
             del self._below[path]
 
-    def keep(self, before: "VirtualClusters") -> Iterator[VirtualCluster]:
-        """Take over from `before` the namespaces below tenants whose own object is the same, and yield them."""
-        for path, cluster in list(before._below.items()):
+    def below(self) -> list[tuple[tuple[str, ...], VirtualCluster]]:
+        """Return the virtual clusters of the namespaces below tenants that are in use, with their paths."""
+        return list(self._below.items())
+
+    def keep(self, before: "VirtualClusters") -> Iterator[tuple[tuple[str, ...], VirtualCluster]]:
+        """Take over from `before` the namespaces below tenants whose own object is the same; yield each."""
+        for path, cluster in before.below():
             if self._roots.get(path[0]) is before._roots[path[0]]:
                 self._below[path] = cluster
-                yield cluster
+                yield path, cluster
 
     def of_tenant(self, tenant: str) -> VirtualCluster | None:
         """Return a tenant's own virtual cluster, None when there is no such tenant."""

@@ -4,8 +4,9 @@ All of it follows from the configuration alone, and making it takes time for eac
 makes it in a thread, so that the event loop only puts it in place of what was there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
@@ -18,6 +19,10 @@ from bifrost.filters.build import (
 from bifrost.forwarding.shares import Shares
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.tenancy.quotas.quotas_of_tenants import GivenQuotas, quotas_of
+
+if TYPE_CHECKING:
+    from bifrost.config.policies.namespace_policy import NamespacePolicy
+    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,12 @@ class TenantSettings:
     quota_setters: frozenset[str]
     """The tenants whose users may set quotas."""
     quotas: GivenQuotas
+    namespaces: Mapping[str, tuple[tuple[str, ...], ...]]
+    """The namespaces that the configuration names, of the tenants that have any."""
+    policies: "Mapping[tuple[str, ...], NamespacePolicy]"
+    """The policies of namespaces, by their paths."""
+    places: "Mapping[str, TenantPlace]"
+    """Where tenants' own names are; none without a state, in which alone topics are moved or shared."""
 
     @classmethod
     def of(cls, config: Config) -> "TenantSettings":
@@ -51,9 +62,10 @@ class TenantSettings:
             load_record_filters()
         if any(one.virtual_partitions for one in tenants):
             load_virtual_partitions()
+        upstreams = {one.name: config.cluster_of(one).name for one in tenants}
         return cls(
             tenants={one.name: one for one in tenants},
-            upstreams={one.name: config.cluster_of(one).name for one in tenants},
+            upstreams=upstreams,
             foreign_marks=_foreign_marks(config),
             namespaced_client_ids=config.namespaced_client_ids(),
             limits=own,
@@ -66,7 +78,29 @@ class TenantSettings:
             ),
             quota_setters=frozenset(one.name for one in tenants if one.allow_quota_changes),
             quotas=quotas_of(tenants),
+            namespaces={one.name: found for one in tenants if (found := one.configured_namespaces)},
+            policies=_policies(tenants),
+            places={} if config.proxy.state is None else _places(tenants, upstreams),
         )
+
+
+def _policies(tenants: Sequence[Tenant]) -> "Mapping[tuple[str, ...], NamespacePolicy]":
+    if not any(one.namespace_policies for one in tenants):
+        return {}
+    from bifrost.tenancy.policies.policies_of_tenants import policies_of  # memory, only if there are some
+
+    return policies_of(tenants)
+
+
+def _places(tenants: Sequence[Tenant], upstreams: Mapping[str, str]) -> "Mapping[str, TenantPlace]":
+    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace  # memory, only if there is a state
+
+    return {
+        one.name: TenantPlace(
+            upstreams[one.name], one.name_prefixes.topic, is_dotted=one.namespace_encoding == "dotted"
+        )
+        for one in tenants
+    }
 
 
 def _foreign_marks(config: Config) -> frozenset[str]:

@@ -28,7 +28,7 @@ from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 if TYPE_CHECKING:
     from bifrost.filters.records.tenant_records import ProcessRecords, TenantRecords
     from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
-    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace, TopicAliases
+    from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
     from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
@@ -57,7 +57,7 @@ def virtual_clusters(
             settings from the tenant's step on.
     """
     hits = Counter() if hits is None else hits
-    models = _models(config, peers, None if before is None else before.models)
+    models = _models(config, settings, peers, None if before is None else before.models)
     made = _Maker(config, settings, clusters, now_ms, models, hits, peers)
     roots = {}
     for name, tenant in settings.tenants.items():
@@ -77,11 +77,20 @@ def virtual_clusters(
         else:
             roots[name] = made.build(name, (), authority)
         yield
+    below = [] if before is None else before.below()
+    changed = {}
+    for path, one in below:
+        if before is not None and roots.get(path[0]) is before.of_tenant(path[0]):
+            made.change(one)
+            changed[path] = one
+        yield
+    # From here on without a step, for the models tell the new virtual clusters alone what changes.
     if models.records is not None:
         models.records.sources.configure([one for tenant in config.tenants for one in tenant.filters])
     found = VirtualClusters(roots, made.build, models)
-    for below in () if before is None else found.keep(before):
-        made.change(below)
+    for path, one in () if before is None else found.keep(before):
+        if changed.get(path) is not one:
+            made.change(one)
     _configure(found, settings)
     return found
 
@@ -189,10 +198,10 @@ class _Maker:
         cluster.namespace.change(tenant.allowed_topics, marks, **_settings(self._config, tenant))
 
 
-def _models(config: Config, peers: Counters | None, found: Models | None) -> Models:
+def _models(config: Config, settings: TenantSettings, peers: Counters | None, found: Models | None) -> Models:
     """Return what virtual clusters go by: that of the configuration before, with what this one has more."""
     has_state = config.proxy.state is not None
-    has_policies = has_state or any(one.namespace_policies for one in config.tenants)
+    has_policies = has_state or bool(settings.policies)
     if found is None:
         found = Models(
             acls=StoredAcls(peers),
@@ -229,27 +238,15 @@ def _new_aliases() -> "TopicAliases":
 
 def _configure(found: VirtualClusters, settings: TenantSettings) -> None:
     """Put what the configuration says of namespaces into force."""
-    tenants = settings.tenants
-    found.namespaces.configure({name: one.configured_namespaces for name, one in tenants.items()})
+    found.namespaces.configure(settings.namespaces)
     if found.policies is not None:
-        from bifrost.tenancy.policies.policies_of_tenants import policies_of
-
-        found.policies.configure(policies_of(tenants.values()))
+        found.policies.configure(settings.policies)
     if found.aliases is not None:
-        found.aliases.configure(_places(settings))
+        found.aliases.configure(settings.places)
 
 
 def _is_dotted(tenant: Tenant) -> bool:
     return tenant.namespace_encoding == "dotted"
-
-
-def _places(settings: TenantSettings) -> "dict[str, TenantPlace]":
-    from bifrost.tenancy.namespaces.topic_aliases import TenantPlace
-
-    return {
-        name: TenantPlace(settings.upstreams[name], one.name_prefixes.topic, is_dotted=_is_dotted(one))
-        for name, one in settings.tenants.items()
-    }
 
 
 def _settings(config: Config, tenant: Tenant) -> dict[str, Any]:

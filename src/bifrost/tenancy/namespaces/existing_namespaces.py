@@ -23,6 +23,8 @@ class ExistingNamespaces:
         self.changed: Callable[[str], None] = lambda _tenant: None
         """Is told each tenant whose namespaces have changed."""
         self._stored: defaultdict[str, set[Tiers]] = defaultdict(set)
+        self._named: Mapping[str, Iterable[Tiers]] = {}
+        """What `configure` was given last."""
         self._configured: dict[str, set[Tiers]] = {}
         self._existing: defaultdict[str, set[Tiers]] = defaultdict(set)
 
@@ -32,15 +34,18 @@ class ExistingNamespaces:
 
     def configure(self, namespaces: Mapping[str, Iterable[Tiers]]) -> None:
         """Take what the configuration names, by tenant; those above each exist as well."""
-        before, self._configured = (
-            self._configured,
-            {
-                tenant: {one[:length] for one in found for length in range(1, len(one) + 1)}
-                for tenant, found in namespaces.items()
-            },
-        )
-        for tenant in before.keys() | self._configured.keys():
-            if self._settle(tenant, before.get(tenant, set()) | self._configured.get(tenant, set())):
+        before, self._named = self._named, namespaces
+        if before == namespaces:
+            return
+        for tenant in before.keys() | namespaces.keys():
+            named = namespaces.get(tenant, ())
+            if before.get(tenant, ()) == named:
+                continue
+            old = self._configured.pop(tenant, set())
+            new = {one[:length] for one in named for length in range(1, len(one) + 1)}
+            if new:
+                self._configured[tenant] = new
+            if self._settle(tenant, old | new):
                 self.changed(tenant)
 
     def apply(self, key: StateKey, record: StateRecord | None) -> None:

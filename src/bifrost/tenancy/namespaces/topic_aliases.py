@@ -38,8 +38,7 @@ class Standing(NamedTuple):
     """Whether the place is the topic's home, where the tenant would have it anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class TenantPlace:
+class TenantPlace(NamedTuple):
     """Where a tenant's own names are."""
 
     upstream: str
@@ -114,8 +113,11 @@ class TopicAliases:
         """Take the tenants of the configuration."""
         if tenants == self._tenants:
             return
-        self._tenants, before = dict(tenants), set(self.parts)
+        old, self._tenants = self._tenants, dict(tenants)
         self._prefixes.clear()
+        if not any(old.get(name) != tenants.get(name) for name in self.parts):
+            return  # No topic of the tenants that have changed was moved or is shared.
+        before = set(self.parts)
         self.parts.clear()
         for home in self.table.homes():
             self._settle(home, self.table.alias_of(home), ())

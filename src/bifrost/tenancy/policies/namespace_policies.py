@@ -39,6 +39,10 @@ class NamespacePolicies:
     def configure(self, policies: Policies) -> None:
         """Take the policies of the configuration in place of those before."""
         before = self._configured
+        if before.keys() == policies.keys() and all(
+            before[path].policy == policy for path, policy in policies.items()
+        ):
+            return
         self._configured = {path: Ruling(path, policy) for path, policy in policies.items()}
         for ruling in before.values():
             self._count(ruling, -1)

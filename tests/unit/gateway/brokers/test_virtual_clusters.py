@@ -114,6 +114,24 @@ def test_each_tenant_is_a_step() -> None:
     assert list(virtual_clusters(config, TenantSettings.of(config), clusters, int)) == [None, None]
 
 
+def test_a_namespace_in_use_is_a_step_and_one_that_comes_into_use_meanwhile_is_changed_too() -> None:
+    config = configured()
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = made(config, clusters)
+    first = before.of(Account("reader", "globex", namespace=("eu",)))
+    other = configured(globex={"allow_topic_deletion": False})
+    steps = virtual_clusters(other, TenantSettings.of(other), clusters, int, before=before)
+    for _ in range(3):
+        next(steps)
+    second = before.of(Account("reader", "globex", namespace=("us",)))
+
+    after = at_once(steps)
+
+    for found, tiers in ((first, ("eu",)), (second, ("us",))):
+        assert after.of(Account("reader", "globex", namespace=tiers)) is found
+        assert not found.namespace.allow_topic_deletion
+
+
 def test_a_text_names_the_tenant_s_own_things_and_no_one_else_s() -> None:
     clusters = built(configured(acme={"prefixes": {"topic": "t1-"}}, globex={"prefixes": {"topic": "t2-"}}))
     names = clusters.of_tenant("acme").namespace.names

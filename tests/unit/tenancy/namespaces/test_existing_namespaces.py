@@ -49,3 +49,15 @@ def test_a_key_that_names_no_namespace_has_no_effect() -> None:
     existing.apply(key("a b:c"), record("a b:c"))
 
     assert existing.of("acme") == set()
+
+
+def test_a_reload_tells_of_what_has_changed_alone() -> None:
+    existing, told = ExistingNamespaces(), []
+    existing.configure({"acme": (("eu",),), "globex": (("us",),)})
+    existing.changed = told.append
+
+    existing.configure({"acme": (("eu",),), "globex": (("us",), ("fr",))})
+    existing.configure({"acme": (("eu",),), "globex": (("us",), ("fr",))})
+
+    assert told == ["globex"]
+    assert existing.of("globex") == {("us",), ("fr",)}

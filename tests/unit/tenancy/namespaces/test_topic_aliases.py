@@ -85,3 +85,18 @@ def test_a_tenant_that_the_configuration_does_not_have_yet_gets_its_part_with_it
     found.configure({name: TenantPlace("main", physical_name(name, "")) for name in ("acme", "globex")})
 
     assert found.parts["globex"].topics == {PARTNER: PHYSICAL}
+
+
+def test_a_tenant_without_moved_or_shared_topics_changes_nothing_for_the_others() -> None:
+    found, told = aliases(), []
+    put(found, "acme:eu/orders", "acme:eu/orders", p="read")
+    part, version = found.parts["globex"], found.parts["globex"].version
+    found.changed = lambda tenants: told.append(list(tenants))
+    places = {name: TenantPlace("main", physical_name(name, "")) for name in ("acme", "globex", "new")}
+
+    found.configure(places)
+
+    assert (told, found.parts["globex"], part.version) == ([], part, version)
+    put(found, "new/a", "acme:eu/b")
+    assert found.parts["acme"].topics[Place.read("acme:eu/b")] == physical_name("new", "a").encode()
+    assert told == [["acme", "new"]]

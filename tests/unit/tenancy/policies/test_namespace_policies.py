@@ -84,3 +84,13 @@ def test_it_is_known_which_tenants_have_policies_about_records() -> None:
     assert not policies.has_record_rules("acme")
     policies.apply(*stored("acme:eu", None))
     assert not policies.has_record_rules("acme")
+
+
+def test_the_same_policies_again_are_the_same_rulings() -> None:
+    policies = NamespacePolicies()
+    policies.configure({("acme",): policy(max_topics=9)})
+    before = policies.chain(("acme",))
+
+    policies.configure({("acme",): policy(max_topics=9)})
+
+    assert policies.chain(("acme",)) is before
