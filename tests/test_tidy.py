@@ -36,7 +36,6 @@ WITHOUT_TWIN = {
     "filters/filter.py": "the shape of a filter, without behaviour",
     "gateway/brokers/cluster_routes.py": "asks real brokers: tests/kafka/single",
     "gateway/brokers/cluster_inventory.py": "asks real brokers: tests/kafka/operations/test_inventory.py",
-    "gateway/reload/reconfiguration.py": "binds ports and asks brokers: tests/kafka/operations/test_reload.py",
     "gateway/routing/broker_link.py": "connects to brokers: tests/kafka/single",
     "gateway/routing/dispatch.py": "sends to brokers: tests/kafka/single",
     "gateway/routing/fetch_polls.py": "polls brokers: tests/kafka/single",

@@ -39,7 +39,7 @@ from bifrost.gateway.clients.idle_sweep import close_idle
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
 from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.clients.slow_sweep import end_slow
-from bifrost.gateway.clients.sni_listener import listener_of
+from bifrost.gateway.clients.sni_listener import listeners_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.loop.garbage import settle, watch_garbage
@@ -48,7 +48,7 @@ from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.paced_calls import paced_calls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
-from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once
+from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once, one_by_one
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
@@ -119,7 +119,7 @@ class Gateway:
         self.failed_authentications = FailedAuthentications(
             _max_delay_ms(self.limits), peers.failures, self.limits_hit
         )
-        self.listeners = [listener_of(one, self) for one in config.proxy.listener_sets]
+        self.listeners = listeners_of(config, self)
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
         self._handshakes: set[ClientHandshake] = set()
@@ -320,8 +320,7 @@ class Gateway:
             await asyncio.sleep(self.limits.metadata_refresh_ms / 1000)
             await self.clusters.refresh()
             try:
-                for listener in self.listeners:
-                    await listener.follow_brokers()
+                await one_by_one(listener.follow_brokers for listener in self.listeners)
             except StartError as error:
                 log.warning("refresh_failed", error=str(error), retry_in_ms=self.limits.metadata_refresh_ms)
             self.is_ready = self._can_serve()

@@ -98,7 +98,7 @@ class BrokerClient:
             raise connect_failure(error, self.address, self._timeout_ms) from error
 
     async def _connect(self, deadline: float) -> None:
-        options = self._security.connect_options(self._host) if self._security is not None else {}
+        options = await self._security.connect_options(self._host) if self._security is not None else {}
         login = self._login
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
             try:

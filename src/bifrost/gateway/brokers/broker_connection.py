@@ -183,8 +183,8 @@ async def connect(
         LoginError: the broker did not let the gateway in.
         BrokerError: there is no connection within the time limit.
     """
-    context = security.tls_context()
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+    context = await security.tls_context()
     try:
         async with login.pace.attempt(deadline) if login is not None else contextlib.nullcontext():
             try:

@@ -32,7 +32,7 @@ class BrokerSecurity:
         workers: int = 1,
         before: "BrokerSecurity | None" = None,
     ) -> None:
-        """Read the certificates, if they are not those of `before`; connect nowhere yet.
+        """Read the certificates, if they are not those of `before`; connect nowhere yet. May run in any thread.
 
         Args:
             upstream: the cluster's section.
@@ -41,7 +41,7 @@ class BrokerSecurity:
             now_ms: a monotonic clock.
             workers: processes of the gateway that use the same accounts.
             before: what was in force, whose context is used again if it would be the same: to read the files takes
-                milliseconds.
+                milliseconds, those of the system 70.
         Raises:
             StartError: certificates cannot be used, or a library is missing.
         """
@@ -88,13 +88,13 @@ class BrokerSecurity:
         yield from ((f"tenant {tenant}", login) for tenant, login in self._of_tenants.items())
         yield from ((f"user {user} of {tenant}", login) for (tenant, user), login in self._of_users.items())
 
-    def connect_options(self, host: str) -> dict[str, Any]:
+    async def connect_options(self, host: str) -> dict[str, Any]:
         """Return asyncio's arguments to encrypt a connection to `host`; none without TLS."""
-        context = self.tls_context()
+        context = await self.tls_context()
         if context is None:
             return {}
         return {"ssl": context, "server_hostname": host, "ssl_shutdown_timeout": TLS_SHUTDOWN_S}
 
-    def tls_context(self) -> ssl.SSLContext | None:
+    async def tls_context(self) -> ssl.SSLContext | None:
         """Return the context for a new connection; None without TLS."""
-        return None if self._context is None else self._context.current()
+        return None if self._context is None else await self._context.current()

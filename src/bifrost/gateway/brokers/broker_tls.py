@@ -6,6 +6,7 @@ renewed while the gateway runs. An error is then logged once, and connections go
 Source: Kafka's SslConfigs, DefaultSslEngineFactory; RFC 6125 for the host name.
 """
 
+import asyncio
 import os
 import ssl
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import structlog
 
 from bifrost.config.fields.client_tls import ClientTls, TlsVersion
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.loop.shared_run import SharedRun
 
 log = structlog.get_logger()
 
@@ -24,10 +26,10 @@ T = TypeVar("T")
 
 
 class FileWatch(Generic[T]):
-    """An object that is made of files, and made again when they change."""
+    """An object that is made of files, and made again, in a thread, when they change."""
 
     def __init__(self, what: str, files: Sequence[str | None], make: Callable[[], T]) -> None:
-        """Make the object.
+        """Make the object. May run in any thread.
 
         Args:
             what: the setting, for errors.
@@ -46,25 +48,28 @@ class FileWatch(Generic[T]):
             raise StartError(f"{what}: {tls_failure(error)}") from None
         self._is_of_the_files = True
         """Whether the object was made of the files as they were when last seen."""
+        self._refreshed = SharedRun(self._refresh)
 
     @property
     def is_up_to_date(self) -> bool:
         """Whether the object is what the files, as they are now, would make."""
         return self._is_of_the_files and self._look() == self._seen
 
-    def current(self) -> T:
+    async def current(self) -> T:
         """Return the object made of the files as they are now, or the last one if they cannot be used."""
-        seen = self._look()
-        if seen != self._seen:
-            self._seen, self._is_of_the_files = seen, False
-            try:
-                self._made = self._make()
-                self._is_of_the_files = True
-            except (OSError, ValueError) as error:
-                log.warning("files_not_usable", setting=self._what, error=tls_failure(error))
-            else:
-                log.info("files_read_again", setting=self._what)
+        while self._refreshed.is_running or self._look() != self._seen:
+            await self._refreshed.wait()
         return self._made
+
+    async def _refresh(self) -> None:
+        self._seen, self._is_of_the_files = self._look(), False
+        try:
+            self._made = await asyncio.to_thread(self._make)
+            self._is_of_the_files = True
+        except (OSError, ValueError) as error:
+            log.warning("files_not_usable", setting=self._what, error=tls_failure(error))
+        else:
+            log.info("files_read_again", setting=self._what)
 
     def _look(self) -> list[tuple[int, int, int] | None]:
         """Return what changes when the content of the files does; a link may also point to another file."""

@@ -87,6 +87,7 @@ class Cluster:
         limits: Limits,
         now_ms: Callable[[], int],
         peers: AlonePeers | None = None,
+        security: BrokerSecurity | None = None,
     ) -> None:
         """Create the cluster without knowledge of brokers; `discover` asks for them.
 
@@ -96,6 +97,7 @@ class Cluster:
             limits: the gateway's limits.
             now_ms: a monotonic clock, in milliseconds.
             peers: the workers of the gateway; None: there is only this process.
+            security: what `secure` returned for these settings, where that must not be done in this thread.
         Raises:
             StartError: the certificates for connections to the cluster cannot be used, or a library is missing.
         """
@@ -105,7 +107,7 @@ class Cluster:
         self._bootstrap = upstream.bootstrap
         self._timeout_ms = limits.upstream_connect_timeout_ms
         self._now_ms, self._workers = now_ms, 1 if peers is None else peers.workers
-        self.security = self._secure(upstream, tenants)
+        self.security = security or secure(upstream, tenants, limits, now_ms, self._workers)
         """Security of every connection to one of the brokers."""
         self._brokers: dict[int, Broker] = {}
         self._away: dict[int, tuple[Broker, int]] = {}
@@ -221,27 +223,17 @@ class Cluster:
         }
         self._brokers = brokers
 
-    async def change(self, upstream: Upstream, tenants: Sequence[Tenant], limits: Limits) -> None:
+    async def change(self, upstream: Upstream, security: BrokerSecurity, limits: Limits) -> None:
         """Apply another configuration of the same physical cluster; open connections stay as they are.
 
-        Raises:
-            StartError: as in `__init__`.
+        Args:
+            upstream: the cluster's section.
+            security: what `secure` returned for it.
+            limits: the gateway's limits.
         """
         self._timeout_ms = limits.upstream_connect_timeout_ms
-        self._bootstrap, self.security = upstream.bootstrap, self._secure(upstream, tenants, self.security)
+        self._bootstrap, self.security = upstream.bootstrap, security
         await self.close()
-
-    def _secure(
-        self, upstream: Upstream, tenants: Sequence[Tenant], before: BrokerSecurity | None = None
-    ) -> BrokerSecurity:
-        return BrokerSecurity(
-            upstream,
-            tenants,
-            timeout_ms=self._timeout_ms,
-            now_ms=self._now_ms,
-            workers=self._workers,
-            before=before,
-        )
 
     async def close(self) -> None:
         """Close the gateway's own connections."""
@@ -317,6 +309,25 @@ class Cluster:
         """Return how many partitions and replicas a topic gets by default, the most of any broker."""
         found = [broker.topic_defaults for broker in self._brokers.values()] or [(1, 1)]
         return max(partitions for partitions, _ in found), max(replicas for _, replicas in found)
+
+
+def secure(
+    upstream: Upstream,
+    tenants: Sequence[Tenant],
+    limits: Limits,
+    now_ms: Callable[[], int],
+    workers: int = 1,
+    before: BrokerSecurity | None = None,
+) -> BrokerSecurity:
+    """Return the security of the connections to a cluster. May run in any thread; see `BrokerSecurity`.
+
+    Raises:
+        StartError: the certificates for connections to the cluster cannot be used, or a library is missing.
+    """
+    timeout_ms = limits.upstream_connect_timeout_ms
+    return BrokerSecurity(
+        upstream, tenants, timeout_ms=timeout_ms, now_ms=now_ms, workers=workers, before=before
+    )
 
 
 def _metadata_of_brokers(version: int) -> Message:

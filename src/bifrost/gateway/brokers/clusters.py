@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bifrost.config.fields.limits import Limits
-from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.upstream import Upstream
 from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.model import Config
 from bifrost.filters.api_versions import common_versions
-from bifrost.gateway.brokers.cluster import Broker, Cluster
+from bifrost.gateway.brokers.broker_security import BrokerSecurity
+from bifrost.gateway.brokers.cluster import Broker, Cluster, secure
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.peers.alone_peers import AlonePeers
@@ -34,12 +34,12 @@ class Changed:
     """The clusters of another configuration, and what to do when it comes into force."""
 
     clusters: "Clusters"
-    changes: Sequence[tuple[Cluster, Upstream, Sequence[Tenant]]]
+    changes: Sequence[tuple[Cluster, Upstream, BrokerSecurity]]
 
     async def take_effect(self, before: "Clusters", limits: Limits) -> None:
         """Apply the new settings to the clusters that stay, and close those that are gone."""
-        for cluster, upstream, tenants in self.changes:
-            await cluster.change(upstream, tenants, limits)
+        for cluster, upstream, security in self.changes:
+            await cluster.change(upstream, security, limits)
         for cluster in self.clusters:
             cluster.grace_ms = limits.broker_grace_ms
         for cluster in before:
@@ -128,28 +128,34 @@ class Clusters:
 
         Raises:
             BrokerError: a cluster that is new or has other settings does not answer.
+            StartError: certificates cannot be used, or a library is missing.
         """
         changed = await asyncio.to_thread(_changed, before, config)
         limits = config.proxy.limits
         clusters: list[Cluster] = []
-        changes: list[tuple[Cluster, Upstream, Sequence[Tenant]]] = []
+        changes: list[tuple[Cluster, Upstream, BrokerSecurity]] = []
+        workers = 1 if peers is None else peers.workers
         for upstream in config.clusters:
             old = self._clusters.get(upstream.name)
             if old is not None and upstream.name not in changed:
                 clusters.append(old)
                 continue
             tenants = await asyncio.to_thread(config.tenants_of, upstream)
+            security_before = None if old is None else old.security
+            # To read the system's certificates takes 70 ms.
+            security = await asyncio.to_thread(
+                secure, upstream, tenants, limits, now_ms, workers, security_before
+            )
+            probe = Cluster(upstream, tenants, limits, now_ms, peers, security)
+            await self._probe(probe)
             if old is not None:
-                probe = Cluster(upstream, tenants, limits, now_ms, peers)
-                await self._probe(probe)
                 is_same = old.cluster_id is not None and old.cluster_id == probe.cluster_id
                 clusters.append(old if is_same else probe)
                 if is_same:
                     await probe.close()
-                    changes.append((old, upstream, tenants))
+                    changes.append((old, upstream, security))
             else:
-                clusters.append(Cluster(upstream, tenants, limits, now_ms, peers))
-                await self._probe(clusters[-1])
+                clusters.append(probe)
         found = Clusters(clusters)
         for one in clusters:
             twin = found.twin_of(one)

@@ -131,7 +131,7 @@ class TokenEndpoint:
                 self._url,
                 self._form,
                 authorization=self._authorization,
-                context=self._trust.current() if self._trust is not None else None,
+                context=await self._trust.current() if self._trust is not None else None,
                 max_bytes=MAX_ANSWER_BYTES,
                 timeout_s=self._timeout_ms / 1000,
             )

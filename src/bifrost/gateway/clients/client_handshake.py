@@ -201,7 +201,9 @@ class ClientHandshake(asyncio.BufferedProtocol):
             if self._ingress.contexts is None:
                 self._hand_over(self._transport, received, self._origin(None, None))
             else:
-                await self._encrypt(self._transport, self._ingress.contexts.current())
+                context = await self._ingress.contexts.current()
+                if self._transport is not None and not self._ended:
+                    await self._encrypt(self._transport, context)
         except TlsFailure as failure:
             self.end(failure.reason, str(failure))
         except SessionEnded as end:

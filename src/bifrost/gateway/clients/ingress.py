@@ -22,26 +22,15 @@ class Ingress:
     """What all connections of one listener set begin with."""
 
     def __init__(
-        self, listener_set: ListenerSet, gateway: ClientContext, before: "Ingress | None" = None
+        self, listener_set: ListenerSet, gateway: ClientContext, contexts: ServerContexts | None
     ) -> None:
-        """Read the certificates, if they are not those of `before`: to read them takes milliseconds.
-
-        Raises:
-            StartError: they cannot be used any more.
-        """
+        """Take the TLS contexts that `contexts_of` returned for the listener set."""
         self._gateway = gateway
         self.security_protocol = listener_set.security_protocol
         self.proxy_protocol = listener_set.proxy_protocol
         tls, tenant, shared = listener_set.tls, listener_set.tenant, gateway.shared.sasl
-        self.contexts: ServerContexts | None = None
+        self.contexts = contexts
         """The TLS contexts; None without TLS."""
-        if before is not None and before.contexts and tls and before.contexts.has(listener_set.name, tls):
-            self.contexts = before.contexts
-        elif tls is not None:
-            try:
-                self.contexts = ServerContexts(listener_set.name, tls, shared.now_ms)
-            except ServerContextError as error:
-                raise StartError(f"listener {listener_set.name}: tls.{error.key}: {error}") from None
         self._tenant = tenant
         self._identification: Identification | None = None
         if not self.security_protocol.has_sasl:
@@ -68,3 +57,24 @@ class Ingress:
         """
         account = None if self._identification is None else self._identification.account_of(certificate)
         return ClientOrigin(self.security_protocol, account, self._tenant, address, server_name, waited_ms)
+
+
+def contexts_of(
+    listener_set: ListenerSet, now_ms: Callable[[], int], before: ServerContexts | None = None
+) -> ServerContexts | None:
+    """Return the TLS contexts of a listener set; None if it has no TLS. May run in any thread.
+
+    Args:
+        listener_set: the listener set.
+        now_ms: a monotonic clock.
+        before: those of its settings before, which go on if they fit: to read the files takes milliseconds.
+    Raises:
+        StartError: its certificates cannot be used any more.
+    """
+    tls = listener_set.tls
+    if tls is None or (before is not None and before.has(listener_set.name, tls)):
+        return None if tls is None else before
+    try:
+        return ServerContexts(listener_set.name, tls, now_ms)
+    except ServerContextError as error:
+        raise StartError(f"listener {listener_set.name}: tls.{error.key}: {error}") from None

@@ -18,6 +18,7 @@ from bifrost.gateway.clients.ingress import Ingress
 from bifrost.gateway.loop.loop_guard import peer_of
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.ports import Port
+from bifrost.gateway.sockets.server_tls import ServerContexts
 from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.brokers import BrokerAddresses, BrokerPorts
 
@@ -37,20 +38,21 @@ WARN_EVERY_S = 60.0
 class Listener:
     """Accepts the clients of one listener set."""
 
-    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
-        """Bind nothing yet.
-
-        Raises:
-            StartError: its certificates cannot be used any more.
-        """
+    def __init__(
+        self, listener_set: ListenerSet, gateway: ClientContext, contexts: ServerContexts | None
+    ) -> None:
+        """Bind nothing yet; `contexts` is what `contexts_of` returned for the listener set."""
         self._gateway = gateway
         self.listener_set = listener_set
-        self._ingress = Ingress(listener_set, gateway)
+        self._ingress = Ingress(listener_set, gateway, contexts)
         self._name = listener_set.name
         self.addresses: BrokerAddresses = self._addresses_of(listener_set)
         """Addresses that clients are told; a new object when connections with the old ones have to end."""
         self._reserved: Port | None = None
         self._servers: dict[int | None, Port] = {}
+        self._is_closed = False
+        self._following = asyncio.Lock()
+        """Held while ports are opened and closed: a reload may want that during a refresh."""
         self._without_port: frozenset[int] = frozenset()
         self._warn_again_s = 0.0
         """When the log says again that no broker has a port, by the monotonic clock."""
@@ -93,14 +95,20 @@ class Listener:
         is_same_kind = (listener_set.sni is None) == (self.listener_set.sni is None)
         return is_same_kind and _bootstrap_of(listener_set) == _bootstrap_of(self.listener_set)
 
-    def take(self, listener_set: ListenerSet) -> None:
+    @property
+    def contexts(self) -> ServerContexts | None:
+        """The TLS contexts; None without TLS."""
+        return self._ingress.contexts
+
+    def take(self, listener_set: ListenerSet, contexts: ServerContexts | None) -> None:
         """Apply other settings; `follow_brokers` then opens the ports that have changed.
 
-        Raises:
-            StartError: its certificates cannot be used any more; nothing has changed.
+        Args:
+            listener_set: the settings.
+            contexts: what `contexts_of` returned for them.
         """
-        ingress, before = Ingress(listener_set, self._gateway, self._ingress), self.listener_set
-        self.listener_set, self._ingress = listener_set, ingress
+        before = self.listener_set
+        self.listener_set, self._ingress = listener_set, Ingress(listener_set, self._gateway, contexts)
         if listener_set.port_range != before.port_range:
             for node_id in [one for one in self._servers if one is not None]:
                 self._servers.pop(node_id).close()
@@ -135,6 +143,12 @@ class Listener:
         Raises:
             StartError: a port cannot be bound.
         """
+        async with self._following:
+            # A reload may have closed it since this was begun.
+            if not self._is_closed:
+                await self._follow()
+
+    async def _follow(self) -> None:
         known = self._known
         if self._has_one_port:
             wanted = self._addresses_of(self.listener_set)
@@ -154,6 +168,7 @@ class Listener:
 
     def close(self) -> None:
         """Accept no more connections."""
+        self._is_closed = True
         for server in self._servers.values():
             server.close()
         self._servers.clear()
@@ -173,6 +188,9 @@ class Listener:
             except SessionEnded as end:
                 return TurnedAway(self._gateway, end)
 
+        if self._is_closed:
+            port.close()
+            return
         self._servers[node_id] = port
         await port.serve(accept, "bootstrap" if node_id is None else f"broker {node_id}")
 

@@ -9,22 +9,21 @@ from bifrost.config.fields.server_names import ServerNames, Wanted
 from bifrost.config.model import Config
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.ingress import contexts_of
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.sockets.client_origin import ClientOrigin
-from bifrost.gateway.sockets.server_tls import TlsFailure
+from bifrost.gateway.sockets.server_tls import ServerContexts, TlsFailure
 from bifrost.session.close_reason import CloseReason
 
 
 class SniListener(Listener):
     """Accepts the clients of one such listener set."""
 
-    def __init__(self, listener_set: ListenerSet, gateway: ClientContext) -> None:
-        """Bind nothing yet.
-
-        Raises:
-            StartError: its certificates cannot be used any more.
-        """
-        super().__init__(listener_set, gateway)
+    def __init__(
+        self, listener_set: ListenerSet, gateway: ClientContext, contexts: ServerContexts | None
+    ) -> None:
+        """Bind nothing yet."""
+        super().__init__(listener_set, gateway, contexts)
         self._config: Config | None = None
         self._read_set: ListenerSet | None = None
         self._tenants: dict[str, str] = {}
@@ -122,11 +121,19 @@ class SniListener(Listener):
         return wanted
 
 
-def listener_of(listener_set: ListenerSet, gateway: ClientContext) -> Listener:
-    """Return the listener for a listener set; it binds nothing yet.
+def listeners_of(config: Config, gateway: ClientContext) -> list[Listener]:
+    """Return the listeners of a gateway that starts; they bind nothing yet.
 
     Raises:
-        StartError: its certificates cannot be used any more.
+        StartError: certificates cannot be used any more.
     """
+    now_ms = gateway.shared.sasl.now_ms
+    return [listener_of(one, gateway, contexts_of(one, now_ms)) for one in config.proxy.listener_sets]
+
+
+def listener_of(
+    listener_set: ListenerSet, gateway: ClientContext, contexts: ServerContexts | None
+) -> Listener:
+    """Return the listener for a listener set and its TLS contexts; it binds nothing yet."""
     kind = Listener if listener_set.sni is None else SniListener
-    return kind(listener_set, gateway)
+    return kind(listener_set, gateway, contexts)

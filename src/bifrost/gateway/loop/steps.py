@@ -1,7 +1,7 @@
 """Long work on the event loop, done in steps: between two of them the loop serves connections."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from time import perf_counter
 from typing import TypeVar
 
@@ -14,6 +14,21 @@ THREAD_TURN_S = 0.0002
 goes on when the event loop wants to. CPython's 5 ms would delay every request meanwhile."""
 
 _Result = TypeVar("_Result")
+
+
+class Breaks:
+    """The breaks in a long work, in which the event loop serves connections."""
+
+    def __init__(self, step_s: float = STEP_S) -> None:
+        """Begin; `step_s` is the time until the next break, in seconds."""
+        self._step_s = step_s
+        self._until_s = perf_counter() + step_s
+
+    async def take(self) -> None:
+        """Let others have their turn, if it is time for that."""
+        if perf_counter() >= self._until_s:
+            await asyncio.sleep(0)
+            self._until_s = perf_counter() + self._step_s
 
 
 def at_once(steps: Generator[None, None, _Result]) -> _Result:
@@ -33,13 +48,19 @@ async def in_steps(steps: Generator[None, None, _Result], step_s: float = STEP_S
         steps: yields after each small part of the work; what it returns is returned.
         step_s: time for steps in one turn of the loop, in seconds.
     """
-    until_s = perf_counter() + step_s
+    breaks = Breaks(step_s)
     while True:
         try:
             next(steps)
         except StopIteration as ended:
             result: _Result = ended.value
             return result
-        if perf_counter() >= until_s:
-            await asyncio.sleep(0)
-            until_s = perf_counter() + step_s
+        await breaks.take()
+
+
+async def one_by_one(works: Iterable[Callable[[], Awaitable[object]]]) -> None:
+    """Do one work after the other, and let the event loop serve connections now and then."""
+    breaks = Breaks()
+    for work in works:
+        await work()
+        await breaks.take()

@@ -7,27 +7,30 @@ connections that have no place any more. What takes time for each tenant runs in
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
-
-import structlog
+from functools import partial
 
 from bifrost.config.model import Config
 from bifrost.gateway.brokers.clusters import Changed
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.brokers.virtual_clusters import virtual_clusters
 from bifrost.gateway.clients.client_connection import ClientConnection
+from bifrost.gateway.clients.ingress import contexts_of
 from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import Secured
-from bifrost.gateway.loop.steps import in_steps
+from bifrost.gateway.loop.steps import Breaks, in_steps, one_by_one
 from bifrost.gateway.loop.sweep import visit
 from bifrost.gateway.reload.context import Move, ReloadContext
 from bifrost.gateway.reload.moved_ports import check_ports
 from bifrost.gateway.reload.needs_restart import check_changes
+from bifrost.gateway.sockets.server_tls import ServerContexts
 from bifrost.session.close_reason import CloseReason
 
-log = structlog.get_logger()
+Contexts = Mapping[str, ServerContexts | None]
+"""The TLS contexts of listener sets by their names, made before the configuration comes into force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Prepared:
     settings: TenantSettings
     changed: Changed
     secured: Secured
+    contexts: Contexts
     listeners: list[Listener]
     new: list[Listener]
     """The `listeners` whose ports are bound and not served yet."""
@@ -49,14 +53,11 @@ class Prepared:
         gateway = self.gateway
         before = gateway.clusters
         await self._change_tenants()
-        self._change_listeners()
+        await self._change_listeners()
         self.admin.take_effect()
         await _end_the_displaced(gateway)
         await self.changed.take_effect(before, self.config.proxy.limits)
-        for listener in self.listeners:
-            with contextlib.suppress(StartError):
-                # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
-                await listener.open()
+        await one_by_one(partial(_open, listener) for listener in self.listeners)
 
     async def abandon(self) -> None:
         """Drop the prepared configuration; the gateway goes on as before."""
@@ -76,18 +77,21 @@ class Prepared:
         gateway.clusters = clusters
         gateway.take_settings(self.config, self.settings, self.secured)
 
-    def _change_listeners(self) -> None:
-        gateway = self.gateway
-        gone = [one for one in gateway.listeners if one not in self.listeners]
+    async def _change_listeners(self) -> None:
+        gateway, breaks = self.gateway, Breaks()
+        gone = set(gateway.listeners).difference(self.listeners)
         gateway.listeners = self.listeners
         for listener, listener_set in zip(self.listeners, self.config.proxy.listener_sets, strict=True):
-            try:
-                listener.take(listener_set)
-            except StartError as error:
-                # They were good when the configuration was loaded, a moment ago; the old ones serve on.
-                log.warning("listener_unchanged", listener=listener_set.name, error=str(error))
+            listener.take(listener_set, self.contexts[listener_set.name])
+            await breaks.take()
         for listener in gone:
             listener.close()
+
+
+async def _open(listener: Listener) -> None:
+    with contextlib.suppress(StartError):
+        # A broker's port that is taken is tried again with every refresh; the bootstrap port is bound already.
+        await listener.open()
 
 
 async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
@@ -97,34 +101,53 @@ async def prepare(gateway: ReloadContext, config: Config) -> Prepared:
         BrokerError, StartError: the gateway cannot use this configuration; nothing has changed.
     """
     check_changes(gateway.config, config)
-    check_ports({port: owners for one in gateway.listeners for port, owners in one.owned_ports()}, config)
+    owners = await in_steps(_owners(gateway.listeners))
+    await asyncio.to_thread(check_ports, owners, config)
     changed = await gateway.clusters.like(config, gateway.config, gateway.now_ms, gateway.peers)
     new: list[Listener] = []
     try:
         settings = await asyncio.to_thread(TenantSettings.of, config)
         secured = await asyncio.to_thread(gateway.client_authenticators.secure, config)
-        listeners = _listeners(gateway, config, new)
-        for listener in new:
-            await listener.reserve()
+        known = {one.listener_set.name: one.contexts for one in gateway.listeners}
+        contexts = await asyncio.to_thread(_contexts, config, gateway.now_ms, known)
+        listeners = await in_steps(_listeners(gateway, config, contexts, new))
+        await one_by_one(listener.reserve for listener in new)
         admin = await gateway.admin.prepare(config)
     except BaseException:
         for listener in new:
             listener.close()
         await changed.abandon(gateway.clusters)
         raise
-    return Prepared(gateway, config, settings, changed, secured, listeners, new, admin)
+    return Prepared(gateway, config, settings, changed, secured, contexts, listeners, new, admin)
 
 
-def _listeners(gateway: ReloadContext, config: Config, new: list[Listener]) -> list[Listener]:
-    """Return the listeners of a configuration; also append those that are not open yet to `new`."""
+def _owners(listeners: Iterable[Listener]) -> Generator[None, None, dict[int, Collection[str]]]:
+    """Return the open ports that stand for brokers, each with the tenants whose clients alone know it."""
+    found: dict[int, Collection[str]] = {}
+    for listener in listeners:
+        found.update(listener.owned_ports())
+        yield
+    return found
+
+
+def _contexts(config: Config, now_ms: Callable[[], int], before: Contexts) -> Contexts:
+    """Return the TLS contexts of all listener sets; those `before` that need not be made anew go on."""
+    return {one.name: contexts_of(one, now_ms, before.get(one.name)) for one in config.proxy.listener_sets}
+
+
+def _listeners(
+    gateway: ReloadContext, config: Config, contexts: Contexts, new: list[Listener]
+) -> Generator[None, None, list[Listener]]:
+    """Make the listeners of a configuration and return them at the end; append those that are not open yet to `new`."""
     before = {one.listener_set.name: one for one in gateway.listeners}
     found = []
     for listener_set in config.proxy.listener_sets:
         old = before.get(listener_set.name)
         if old is None or not old.is_at(listener_set):
-            old = listener_of(listener_set, gateway)
+            old = listener_of(listener_set, gateway, contexts[listener_set.name])
             new.append(old)
         found.append(old)
+        yield
     return found
 
 

@@ -18,6 +18,7 @@ from bifrost.config.files.server_context import (
     build_server_context,
     crl_expiry,
 )
+from bifrost.gateway.loop.shared_run import SharedRun
 from bifrost.gateway.sockets.socket_transport import Pace, SocketTransport, at_once
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.first_bytes.tls_failure import explain_tls_failure
@@ -29,7 +30,11 @@ LOOK_EVERY_MS = 3_000
 
 
 class ServerContexts:
-    """The SSL context of one listener set, renewed when its files change."""
+    """The SSL context of one listener set, renewed when its files change.
+
+    To read the files takes milliseconds, so it is done in a thread; connections that come meanwhile wait for the new
+    context, and the event loop goes on.
+    """
 
     def __init__(
         self,
@@ -38,7 +43,7 @@ class ServerContexts:
         now_ms: Callable[[], int],
         wall_s: Callable[[], float] = time.time,
     ) -> None:
-        """Make the first context.
+        """Make the first context. May run in any thread.
 
         Args:
             name: name of the listener set, for the log.
@@ -51,70 +56,71 @@ class ServerContexts:
         self._name = name
         self._tls = tls
         self._now_ms, self._wall_s = now_ms, wall_s
-        self._valid_until_s = math.inf
-        """When the context has to be made anew because a list of revoked certificates expires."""
         self._seen = self._look()
         self._looked_ms = now_ms()
-        self._context = self._build()
+        self._context, self._valid_until_s = self._build()
+        """The context, and from when on it has to be made anew because a list of revoked certificates has expired."""
         self._is_of_the_files = True
         """Whether the context was made of the files as they were when last seen; not if they could not be used."""
+        self._refreshed = SharedRun(self.refresh)
 
-    def current(self) -> ssl.SSLContext:
+    async def current(self) -> ssl.SSLContext:
         """Return the context for a new connection."""
-        if self._now_ms() - self._looked_ms >= LOOK_EVERY_MS:
-            self.refresh()
-        if self._wall_s() >= self._valid_until_s:
-            # A session of TLSv1.2 that this context remembers would be resumed without another look at the list.
-            self._valid_until_s = math.inf
-            if not self._renew():
-                self._context.minimum_version = ssl.TLSVersion.TLSv1_3
+        while self._refreshed.is_running or self._is_due():
+            await self._refreshed.wait()
         return self._context
+
+    def _is_due(self) -> bool:
+        """Whether the files have to be looked at: it is time to, or a list of revoked certificates has expired."""
+        return self._now_ms() - self._looked_ms >= LOOK_EVERY_MS or self._wall_s() >= self._valid_until_s
 
     def has(self, name: str, tls: ServerTls) -> bool:
         """Whether the context is what these settings and their files, as they are now, would make."""
         is_valid = self._is_of_the_files and self._wall_s() < self._valid_until_s
         return is_valid and (name, tls) == (self._name, self._tls) and self._look() == self._seen
 
-    def refresh(self) -> None:
-        """Make a new context if a file has changed; if that fails, warn and keep the old one."""
+    async def refresh(self) -> None:
+        """Make a new context if a file has changed or a list has expired; if that fails, warn and keep the old one."""
         self._looked_ms = self._now_ms()
-        found = self._look()
-        if found == self._seen:
+        found, has_expired = self._look(), self._wall_s() >= self._valid_until_s
+        is_other = found != self._seen
+        if not is_other and not has_expired:
             return
         # Noted first, so that a change during the reading is found the next time.
-        self._seen = found
-        if self._renew():
-            log.info("certificate_renewed", listener=self._name, certificate_file=self._tls.certificate_file)
-
-    def _renew(self) -> bool:
-        """Make a new context; if that fails, warn, keep the old one and return False."""
-        self._is_of_the_files = False
+        self._seen, self._is_of_the_files = found, False
+        if has_expired:
+            self._valid_until_s = math.inf
+            # A session of TLSv1.2 that this context remembers would be resumed without another look at the list.
+            self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
-            self._context = self._build()
+            self._context, self._valid_until_s = await asyncio.to_thread(self._build)
         except ServerContextError as error:
             log.warning(
                 "certificate_not_renewed", listener=self._name, key=f"tls.{error.key}", error=str(error)
             )
-            return False
+            return
         self._is_of_the_files = True
-        return True
+        if is_other:
+            log.info("certificate_renewed", listener=self._name, certificate_file=self._tls.certificate_file)
 
-    def _build(self) -> ssl.SSLContext:
+    def _build(self) -> tuple[ssl.SSLContext, float]:
+        """Return a context, and the time from which it has to be made anew because a list of it expires."""
         context = build_server_context(self._tls)
-        expiry = crl_expiry(self._tls)
-        self._valid_until_s = math.inf if expiry is None else expiry.timestamp()
-        if expiry is not None and self._valid_until_s <= self._wall_s():
-            self._valid_until_s = math.inf
-            log.warning(
-                "client_crl_expired",
-                listener=self._name,
-                client_crl_file=self._tls.client_crl_file,
-                next_update=expiry.isoformat(),
-                detail="clients with certificates of its CA are refused until the file has a newer list",
-            )
         context.sslsocket_class = ServerSocket
         context.sni_callback = _note_server_name
-        return context
+        expiry = crl_expiry(self._tls)
+        if expiry is None:
+            return context, math.inf
+        if expiry.timestamp() > self._wall_s():
+            return context, expiry.timestamp()
+        log.warning(
+            "client_crl_expired",
+            listener=self._name,
+            client_crl_file=self._tls.client_crl_file,
+            next_update=expiry.isoformat(),
+            detail="clients with certificates of its CA are refused until the file has a newer list",
+        )
+        return context, math.inf
 
     def _look(self) -> tuple[object, ...]:
         paths = (getattr(self._tls, key) for key in FILE_KEYS)

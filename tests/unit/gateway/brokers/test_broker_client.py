@@ -195,9 +195,11 @@ def logged_in(monkeypatch: pytest.MonkeyPatch, login: Login, requests: int) -> t
         return await broker.open(host, port)
 
     monkeypatch.setattr(asyncio, "open_connection", open_connection)
-    security = SimpleNamespace(
-        own=login, connect_options=lambda host: {"ssl": "context", "server_hostname": host}
-    )
+
+    async def connect_options(host: str) -> dict[str, Any]:
+        return {"ssl": "context", "server_hostname": host}
+
+    security = SimpleNamespace(own=login, connect_options=connect_options)
 
     async def scenario() -> None:
         client = BrokerClient("kafka-1.internal", 9092, timeout_ms=50, security=security)  # type: ignore[arg-type]

@@ -97,7 +97,13 @@ BROKER = SimpleNamespace(
     node_id=1, host="kafka-1", port=9092, offered=SimpleNamespace(broker_response="versions")
 )
 ADDRESS = "broker 1 at kafka-1:9092"
-SECURITY = SimpleNamespace(tls_context=lambda: None)
+
+
+async def without_tls() -> None:
+    """Return no context, as `BrokerSecurity.tls_context` does for PLAINTEXT."""
+
+
+SECURITY = SimpleNamespace(tls_context=without_tls)
 
 
 class Login:

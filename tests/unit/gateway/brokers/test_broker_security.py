@@ -1,4 +1,6 @@
+import asyncio
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
 import pytest
@@ -43,6 +45,10 @@ def security(
     return BrokerSecurity(upstream, TENANTS, timeout_ms=1000, now_ms=lambda: 0, before=before)
 
 
+def context_of(one: BrokerSecurity) -> SSLContext | None:
+    return asyncio.run(one.tls_context())
+
+
 @pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
 def test_without_sasl_the_gateway_does_not_log_in(protocol: SecurityProtocol) -> None:
     one = security(protocol)
@@ -65,7 +71,7 @@ def test_each_has_the_nearest_account_and_the_same_account_is_one() -> None:
 def test_connections_are_encrypted_as_the_protocol_says(protocol: SecurityProtocol) -> None:
     sasl = account("gateway") if protocol.has_sasl else None
 
-    options = security(protocol, sasl=sasl).connect_options("kafka-1.internal")
+    options = asyncio.run(security(protocol, sasl=sasl).connect_options("kafka-1.internal"))
 
     if protocol.has_tls:
         assert options["server_hostname"] == "kafka-1.internal"
@@ -84,16 +90,14 @@ def test_certificates_that_have_not_changed_are_not_read_again(tmp_path: Path) -
     Authority("a CA").write(file)
     tls = ClientTls(ca_file=str(file))
     first = security(ssl, tls=tls)
-    context = first.tls_context()
+    context = context_of(first)
 
-    assert security(ssl, first, tls=tls.model_copy()).tls_context() is context
-    assert (
-        security(ssl, first, tls=ClientTls(ca_file=str(file), verify_hostname=False)).tls_context()
-        is not context
-    )
-    assert security(SecurityProtocol.PLAINTEXT, first).tls_context() is None
+    assert context_of(security(ssl, first, tls=tls.model_copy())) is context
+    other = security(ssl, first, tls=ClientTls(ca_file=str(file), verify_hostname=False))
+    assert context_of(other) is not context
+    assert context_of(security(SecurityProtocol.PLAINTEXT, first)) is None
     file.write_text("no certificate")
-    assert first.tls_context() is context
+    assert context_of(first) is context
     with pytest.raises(StartError):
         security(ssl, first, tls=tls)
 
@@ -101,4 +105,4 @@ def test_certificates_that_have_not_changed_are_not_read_again(tmp_path: Path) -
 def test_the_certificates_of_the_system_are_read_again() -> None:
     first = security(SecurityProtocol.SSL)
 
-    assert security(SecurityProtocol.SSL, first).tls_context() is not first.tls_context()
+    assert context_of(security(SecurityProtocol.SSL, first)) is not context_of(first)

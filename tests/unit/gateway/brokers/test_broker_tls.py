@@ -1,6 +1,8 @@
 """The TLS context of connections to brokers, and its files; handshakes are in tests/kafka/upstream."""
 
+import asyncio
 import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -88,20 +90,42 @@ def test_files_that_cannot_be_used_are_said_at_the_start(
             watch_context("upstream.tls", ClientTls(**fields))
 
 
+def current(watch: FileWatch[str]) -> str:
+    return asyncio.run(watch.current())
+
+
 def test_files_that_changed_are_read_again(tmp_path: Path, logged: list[dict[str, Any]]) -> None:
     file = tmp_path / "file"
     file.write_text("one")
     watch = FileWatch("upstream.tls", [str(file), None], file.read_text)
-    assert [watch.current(), watch.current()] == ["one", "one"]
+    assert [current(watch), current(watch)] == ["one", "one"]
 
     file.write_text("three")
-    assert [watch.current(), watch.current()] == ["three", "three"]
+    assert [current(watch), current(watch)] == ["three", "three"]
 
     file.unlink()
-    assert [watch.current(), watch.current()] == ["three", "three"]
+    assert [current(watch), current(watch)] == ["three", "three"]
     file.write_text("four")
-    assert watch.current() == "four"
+    assert current(watch) == "four"
     assert [one["event"] for one in logged] == ["files_read_again", "files_not_usable", "files_read_again"]
+
+
+def test_files_are_read_in_a_thread_once_for_all_that_wait(tmp_path: Path) -> None:
+    file, makers = tmp_path / "file", list[threading.Thread]()
+    file.write_text("one")
+
+    def make() -> str:
+        makers.append(threading.current_thread())
+        return file.read_text()
+
+    watch = FileWatch("upstream.tls", [str(file)], make)
+    file.write_text("three")
+
+    async def scenario() -> list[str]:
+        return await asyncio.gather(watch.current(), watch.current())
+
+    assert asyncio.run(scenario()) == ["three", "three"]
+    assert [one is threading.main_thread() for one in makers] == [True, False]
 
 
 def test_a_link_that_points_elsewhere_is_a_change(tmp_path: Path) -> None:
@@ -114,7 +138,7 @@ def test_a_link_that_points_elsewhere_is_a_change(tmp_path: Path) -> None:
     link.unlink()
     link.symlink_to("two")
 
-    assert watch.current() == "two"
+    assert current(watch) == "two"
 
 
 @pytest.mark.parametrize(

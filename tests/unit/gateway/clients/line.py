@@ -35,6 +35,10 @@ from support.stage.stage import PORTS, UPSTREAM, Stage, authenticate, handshake,
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
 
 
+async def without_tls() -> None:
+    """Return no context, as `BrokerSecurity.tls_context` does for PLAINTEXT."""
+
+
 class FakeCluster:
     """Knows one broker, and the topics it is told."""
 

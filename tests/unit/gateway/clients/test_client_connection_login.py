@@ -10,7 +10,7 @@ from bifrost.session.close_reason import CloseReason
 from support.stage.fake_transport import framed
 from support.stage.playbook import request_frame
 
-from .line import HEARTBEAT, FakeGateway, Line, authenticated, played, settled
+from .line import HEARTBEAT, FakeGateway, Line, authenticated, played, settled, without_tls
 
 TOKEN = request_frame(HEARTBEAT, 4, 77)
 
@@ -42,7 +42,7 @@ def with_account(gateway: FakeGateway, login: Login) -> list[tuple[str, str]]:
         asked.append((tenant, username))
         return login
 
-    gateway.cluster.security = SimpleNamespace(tls_context=lambda: None, login_of=login_of)  # type: ignore[assignment]
+    gateway.cluster.security = SimpleNamespace(tls_context=without_tls, login_of=login_of)  # type: ignore[assignment]
     return asked
 
 

@@ -37,7 +37,7 @@ class NewClient:
         self.entered: list[ClientOrigin] = []
         listener_set = ListenerSet.model_validate({"name": "one", "port_range": RANGE} | keys)
         self.transport = ProtocolTransport()
-        made = Ingress(listener_set, gateway).open(self._enter)  # type: ignore[arg-type]
+        made = Ingress(listener_set, gateway, None).open(self._enter)  # type: ignore[arg-type]
         assert isinstance(made, ClientHandshake)
         self.handshake = made
         self.transport.protocol = made

@@ -8,7 +8,7 @@ from bifrost.authentication.accounts import AuthenticationFailed
 from bifrost.authentication.sasl_server import SaslSettings
 from bifrost.config.fields.listener_sets import ListenerSet, ProxyProtocol, SecurityProtocol
 from bifrost.gateway.clients.client_handshake import ClientHandshake
-from bifrost.gateway.clients.ingress import Ingress
+from bifrost.gateway.clients.ingress import Ingress, contexts_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.shared_state import Entry
@@ -26,7 +26,9 @@ PORTS = {
 
 def ingress(before: Ingress | None = None, **keys: Any) -> Ingress:
     gateway: Any = SimpleNamespace(shared=Stage(max_reauth_ms=1000).shared)
-    return Ingress(ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys), gateway, before)
+    listener_set = ListenerSet.model_validate({"name": "one", "port_range": PORTS} | keys)
+    contexts = contexts_of(listener_set, lambda: 0, None if before is None else before.contexts)
+    return Ingress(listener_set, gateway, contexts)
 
 
 @pytest.fixture

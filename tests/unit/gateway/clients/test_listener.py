@@ -32,7 +32,7 @@ LISTENER_SET = ListenerSet(
 def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
     clusters = SimpleNamespace(served_node_ids=frozenset(node_ids), node_ids=frozenset(node_ids))
     gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
-    return Listener(listener_set, gateway)
+    return Listener(listener_set, gateway, None)
 
 
 def test_ports_are_those_of_the_configuration() -> None:
@@ -62,7 +62,7 @@ def test_a_mechanism_that_no_user_can_use_is_not_offered() -> None:
 
     some = LISTENER_SET.model_copy(update={"sasl_mechanisms": tuple(Mechanism)})
 
-    assert Listener(some, gateway).mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256)
+    assert Listener(some, gateway, None).mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_256)
 
 
 class Taken:

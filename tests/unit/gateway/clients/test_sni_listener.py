@@ -43,7 +43,7 @@ class OneCluster:
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Any:
-    # Reads certificates, which play no part in what a name stands for.
+    # Certificates play no part in what a name stands for.
     monkeypatch.setattr("bifrost.gateway.clients.listener.Ingress", lambda *_: None)
     stage = Stage()
     gateway: Any = FakeGateway(stage)
@@ -56,7 +56,8 @@ def configuration(*tenants: str) -> Any:
 
 
 def listener(gateway: Any, sni: Sni = SNI) -> SniListener:
-    return SniListener(ListenerSet.model_construct(name="one-port", sni=sni, sasl_mechanisms=None), gateway)
+    listener_set = ListenerSet.model_construct(name="one-port", sni=sni, sasl_mechanisms=None)
+    return SniListener(listener_set, gateway, None)
 
 
 def entered(gateway: Any, server_name: str | None, **came: Any) -> ClientOrigin:
@@ -155,12 +156,14 @@ def test_the_list_of_the_settings_in_force_decides(gateway: Any) -> None:
     addresses = one.addresses
     assert [one.serves(name) for name in ("Acme", "acme", "globex", None)] == [True, False, False, True]
 
-    one.take(listener(gateway, SNI.model_copy(update={"tenants": ("globex", "Acme")})).listener_set)
+    both = SNI.model_copy(update={"tenants": ("globex", "Acme")})
+    one.take(listener(gateway, both).listener_set, None)
 
     assert [one.serves(name) for name in ("Acme", "globex", "initech")] == [True, True, False]
     assert one._enter(None, ClientOrigin(server_name="globex.kafka.example.com")).origin.tenant == "globex"
     assert one.addresses is addresses  # Connections of other tenants go on.
-    one.take(listener(gateway, SNI.model_copy(update={"broker_host": "{node_id}-{tenant}.x"})).listener_set)
+    other_host = SNI.model_copy(update={"broker_host": "{node_id}-{tenant}.x"})
+    one.take(listener(gateway, other_host).listener_set, None)
     assert one.addresses is not addresses
 
 
@@ -183,7 +186,7 @@ def test_the_kind_of_listener_is_that_of_its_addresses(gateway: Any) -> None:
         advertised_host="gw", bootstrap_port=1, broker_port_range={"start": 2, "end": 3}, broker_id_base=0
     )
 
-    by_port = listener_of(ListenerSet(name="ports", port_range=ports), gateway)
+    by_port = listener_of(ListenerSet(name="ports", port_range=ports), gateway, None)
 
     assert type(by_port) is Listener
-    assert type(listener_of(listener(gateway).listener_set, gateway)) is SniListener
+    assert type(listener_of(listener(gateway).listener_set, gateway, None)) is SniListener

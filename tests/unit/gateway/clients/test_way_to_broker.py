@@ -31,7 +31,7 @@ from bifrost.wire.messages import DescribeAclsRequest
 from support.records.needing import AtHand, Text
 from support.stage.stage import UPSTREAM, Stage
 
-from .line import FakeGateway, settled
+from .line import FakeGateway, settled, without_tls
 
 
 class Scene:
@@ -107,7 +107,7 @@ def test_the_account_is_that_of_the_clients_tenant_and_user() -> None:
     async def play() -> list[tuple[str, str]]:
         scene, asked = Scene(), []
         scene.gateway.cluster.security = SimpleNamespace(  # type: ignore[assignment]
-            tls_context=lambda: None, login_of=lambda tenant, user: asked.append((tenant, user))
+            tls_context=without_tls, login_of=lambda tenant, user: asked.append((tenant, user))
         )
         # The account has left the configuration since the connection was made.
         broker_side: Any = BrokerConnection.__new__(BrokerConnection)
@@ -284,7 +284,7 @@ def secured(scene: Scene, login: object) -> list[AskedBroker]:
     """Give the user this login; return the connections that are made with it."""
     made: list[AskedBroker] = []
     scene.gateway.cluster.security = SimpleNamespace(  # type: ignore[assignment]
-        tls_context=lambda: None, login_of=lambda *_: login
+        tls_context=without_tls, login_of=lambda *_: login
     )
 
     def client_of(broker: Broker, given: object) -> AskedBroker:

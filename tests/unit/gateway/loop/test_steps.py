@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from bifrost.gateway.loop.steps import STEP_S, at_once, in_steps
+from bifrost.gateway.loop.steps import STEP_S, at_once, in_steps, one_by_one
 
 
 def work(seconds: float, parts: int) -> Generator[None, None, int]:
@@ -51,3 +51,27 @@ def test_an_error_of_a_step_is_the_callers() -> None:
         asyncio.run(in_steps(broken()))
     with pytest.raises(ValueError, match="no"):
         at_once(broken())
+
+
+def test_works_that_wait_themselves_have_breaks_between_them() -> None:
+    turns, done = [], []
+
+    async def others() -> None:
+        while True:
+            turns.append(len(done))
+            await asyncio.sleep(0)
+
+    async def one() -> None:
+        until_s = time.perf_counter() + 2 * STEP_S
+        while time.perf_counter() < until_s:
+            pass
+        done.append(1)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(others())
+        await one_by_one([one] * 3)
+        task.cancel()
+
+    asyncio.run(scenario())
+
+    assert {1, 2, 3} <= set(turns)

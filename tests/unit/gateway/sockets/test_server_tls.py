@@ -4,13 +4,15 @@ import asyncio
 import datetime
 import os
 import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bifrost.config.fields.server_tls import ClientAuth, ServerTls, TlsVersion
-from bifrost.config.files.server_context import ServerContextError
+from bifrost.config.files.server_context import ServerContextError, build_server_context
+from bifrost.gateway.sockets import server_tls as module
 from bifrost.gateway.sockets.server_tls import (
     LOOK_EVERY_MS,
     Encrypted,
@@ -46,6 +48,10 @@ def contexts(tmp_path: Path, clock: Clock) -> ServerContexts:
     return ServerContexts("outside", tls, clock)
 
 
+def current(contexts: ServerContexts) -> ssl.SSLContext:
+    return asyncio.run(contexts.current())
+
+
 def replace(path: Path, content: bytes) -> None:
     """Put a file in another's place, as tools do; its inode is another one."""
     beside = path.with_suffix(".new")
@@ -54,41 +60,72 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def test_the_context_stays_while_the_files_do(contexts: ServerContexts, clock: Clock) -> None:
-    first = contexts.current()
+    first = current(contexts)
     clock.now_ms += 10 * LOOK_EVERY_MS
 
-    assert contexts.current() is first
+    assert current(contexts) is first
 
 
 def test_new_files_make_a_new_context_but_not_at_every_connection(
     contexts: ServerContexts, clock: Clock, tmp_path: Path, logged: list[dict[str, Any]]
 ) -> None:
-    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    first, renewed = current(contexts), AUTHORITY.server("gateway")
     replace(tmp_path / "server.pem", renewed.certificate_pem)
     replace(tmp_path / "server.key", renewed.key_pem())
 
-    assert contexts.current() is first
+    assert current(contexts) is first
     clock.now_ms += LOOK_EVERY_MS
-    assert contexts.current() is not first
+    assert current(contexts) is not first
     assert [entry["event"] for entry in logged] == ["certificate_renewed"]
+
+
+def test_files_are_read_in_a_thread_while_the_loop_goes_on_and_connections_wait(
+    contexts: ServerContexts, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, renewed, go_on = current(contexts), AUTHORITY.server("gateway"), threading.Event()
+    made: list[ssl.SSLContext] = []
+
+    def build(tls: ServerTls) -> ssl.SSLContext:
+        assert go_on.wait(10)
+        made.append(build_server_context(tls))
+        return made[-1]
+
+    monkeypatch.setattr(module, "build_server_context", build)
+    replace(tmp_path / "server.key", renewed.key_pem())
+    replace(tmp_path / "server.pem", renewed.certificate_pem)
+    clock.now_ms += LOOK_EVERY_MS
+
+    async def scenario() -> list[ssl.SSLContext]:
+        tasks = [asyncio.create_task(contexts.current()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        assert not any(task.done() for task in tasks)
+        tasks[0].cancel()
+        go_on.set()
+        return await asyncio.gather(*tasks[1:])
+
+    found = asyncio.run(scenario())
+
+    assert found == made * 2
+    assert len(made) == 1
+    assert made[0] is not first
 
 
 def test_files_that_do_not_fit_leave_the_old_ones_with_one_warning(
     contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
 ) -> None:
-    first, renewed = contexts.current(), AUTHORITY.server("gateway")
+    first, renewed = current(contexts), AUTHORITY.server("gateway")
     replace(tmp_path / "server.pem", renewed.certificate_pem)
 
-    contexts.refresh()
-    contexts.refresh()
+    asyncio.run(contexts.refresh())
+    asyncio.run(contexts.refresh())
 
-    assert contexts.current() is first
+    assert current(contexts) is first
     assert [(entry["event"], entry["listener"], entry["key"]) for entry in logged] == [
         ("certificate_not_renewed", "outside", "tls.key_file")
     ]
     replace(tmp_path / "server.key", renewed.key_pem())
-    contexts.refresh()
-    assert contexts.current() is not first
+    asyncio.run(contexts.refresh())
+    assert current(contexts) is not first
 
 
 def test_a_context_goes_on_while_neither_settings_nor_files_have_changed(
@@ -104,10 +141,10 @@ def test_a_context_goes_on_while_neither_settings_nor_files_have_changed(
     renewed = AUTHORITY.server("gateway")
     replace(tmp_path / "server.pem", renewed.certificate_pem)
     assert not contexts.has("outside", tls), "a file has changed"
-    contexts.refresh()
+    asyncio.run(contexts.refresh())
     assert not contexts.has("outside", tls), "it is not what the files say, which cannot be used"
     replace(tmp_path / "server.key", renewed.key_pem())
-    contexts.refresh()
+    asyncio.run(contexts.refresh())
     assert contexts.has("outside", tls)
     assert len(logged) == 2
 
@@ -115,12 +152,12 @@ def test_a_context_goes_on_while_neither_settings_nor_files_have_changed(
 def test_a_file_that_is_gone_is_warned_of_and_may_come_back(
     contexts: ServerContexts, tmp_path: Path, logged: list[dict[str, Any]]
 ) -> None:
-    first, key = contexts.current(), (tmp_path / "server.key").read_bytes()
+    first, key = current(contexts), (tmp_path / "server.key").read_bytes()
     (tmp_path / "server.key").unlink()
-    contexts.refresh()
-    assert contexts.current() is first
+    asyncio.run(contexts.refresh())
+    assert current(contexts) is first
     (tmp_path / "server.key").write_bytes(key)
-    contexts.refresh()
+    asyncio.run(contexts.refresh())
 
     assert [entry["event"] for entry in logged] == ["certificate_not_renewed", "certificate_renewed"]
 
@@ -163,11 +200,11 @@ def test_a_new_list_of_revoked_certificates_makes_a_new_context(
     tmp_path: Path, clock: Clock, logged: list[dict[str, Any]]
 ) -> None:
     contexts = ServerContexts("outside", mutual(tmp_path, UNTIL), clock, lambda: UNTIL.timestamp() - 1)
-    first = contexts.current()
+    first = current(contexts)
     replace(tmp_path / "crl.pem", AUTHORITY.revocations(AUTHORITY.client("shop"), until=UNTIL + DAY))
     clock.now_ms += LOOK_EVERY_MS
 
-    assert contexts.current() is not first
+    assert current(contexts) is not first
     assert [entry["event"] for entry in logged] == ["certificate_renewed"]
 
 
@@ -176,14 +213,14 @@ def test_a_list_that_expires_is_warned_of_once_and_ends_the_sessions_that_could_
 ) -> None:
     now = [UNTIL.timestamp() - 1]
     contexts = ServerContexts("outside", mutual(tmp_path, UNTIL), clock, lambda: now[0])
-    first = contexts.current()
-    assert (contexts.current(), logged) == (first, [])
+    first = current(contexts)
+    assert (current(contexts), logged) == (first, [])
 
     now[0] += 1
-    second = contexts.current()
+    second = current(contexts)
 
     assert second is not first
-    assert contexts.current() is second
+    assert current(contexts) is second
     assert [(entry["event"], entry["listener"], entry["next_update"]) for entry in logged] == [
         ("client_crl_expired", "outside", "2040-01-01T00:00:00+00:00")
     ]
@@ -197,7 +234,7 @@ def test_a_list_that_expires_and_cannot_be_read_leaves_no_session_to_resume(
     (tmp_path / "crl.pem").unlink()
     now[0] += 1
 
-    assert contexts.current().minimum_version is ssl.TLSVersion.TLSv1_3
+    assert current(contexts).minimum_version is ssl.TLSVersion.TLSv1_3
     assert [entry["event"] for entry in logged] == ["certificate_not_renewed"]
 
 
@@ -210,7 +247,7 @@ def hello_to(name: str) -> bytes:
 
 
 def test_the_server_name_is_noted(contexts: ServerContexts) -> None:
-    context, incoming = contexts.current(), ssl.MemoryBIO()
+    context, incoming = current(contexts), ssl.MemoryBIO()
     assert context.sslsocket_class is ServerSocket
     incoming.write(hello_to("kafka.example.com"))
     made: Any = context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True)
@@ -248,7 +285,7 @@ class Resumed:
 
 
 def shake(contexts: ServerContexts, outcome: Any) -> Encrypted:
-    return asyncio.run(shake_hands(Shaken(outcome), contexts.current()))  # type: ignore[arg-type]
+    return asyncio.run(shake_hands(Shaken(outcome), current(contexts)))  # type: ignore[arg-type]
 
 
 def test_a_failed_handshake_ends_in_words(contexts: ServerContexts) -> None:
