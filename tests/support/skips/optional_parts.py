@@ -61,6 +61,7 @@ KERBEROS = "Kerberos"
 PROMTOOL = "promtool"
 HAPROXY = "HAProxy"
 KCAT = "kcat"
+BROWSER = "Chromium"
 HOST_NAMES = "host names of a program's own"
 JDK_FOR_SPARK = "a JDK that Spark starts on"
 OLDER_JAVA = "a Java older than 24"
@@ -98,6 +99,13 @@ PARTS = (
         "make optional-parts",
         packages=("kcat",),
         is_there=has_programs("kcat"),
+    ),
+    Part(
+        BROWSER,
+        "invoices as a browser prints them",
+        "make optional-parts",
+        packages=("chromium", "poppler-utils"),
+        is_there=has_programs("chromium", "pdftotext", "pdfinfo"),
     ),
     Part(
         HOST_NAMES,
