@@ -121,6 +121,10 @@ class Accounts:
         self.mechanisms = (Mechanism.PLAIN, *scram) if self._all else scram
         """The mechanisms that some account can use."""
 
+    def each(self) -> list[Account]:
+        """Return the accounts, those of principals as well."""
+        return [*self._all, *self._by_principal.values()]
+
     def only_of(self, tenant: str) -> "Accounts":
         """Return the same accounts, of which only this tenant's can authenticate.
 

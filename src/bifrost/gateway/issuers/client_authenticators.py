@@ -78,6 +78,10 @@ class ClientAuthenticators:
             self._allow(allowed)
         return secured
 
+    def accounts(self) -> list[Account]:
+        """Return the accounts of the configuration in force."""
+        return [] if self._secured is None else self._secured.sasl.accounts.each()
+
     def begin(self) -> None:
         """Fetch the issuer's keys, now and from time to time."""
         if self._secured is not None:

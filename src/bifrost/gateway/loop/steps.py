@@ -14,6 +14,7 @@ THREAD_TURN_S = 0.0002
 goes on when the event loop wants to. CPython's 5 ms would delay every request meanwhile."""
 
 _Result = TypeVar("_Result")
+_Object = TypeVar("_Object")
 
 
 class Breaks:
@@ -56,6 +57,13 @@ async def in_steps(steps: Generator[None, None, _Result], step_s: float = STEP_S
             result: _Result = ended.value
             return result
         await breaks.take()
+
+
+def let_go_of(objects: list[_Object]) -> Generator[None, None, None]:
+    """Drop the objects one by one: CPython frees an object with all that it holds, 10,000 tenants in 20 ms."""
+    while objects:
+        objects.pop()
+        yield
 
 
 async def one_by_one(works: Iterable[Callable[[], Awaitable[object]]]) -> None:

@@ -21,7 +21,7 @@ from bifrost.gateway.clients.listener import Listener
 from bifrost.gateway.clients.sni_listener import listener_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import Secured
-from bifrost.gateway.loop.steps import Breaks, in_steps, one_by_one
+from bifrost.gateway.loop.steps import Breaks, in_steps, let_go_of, one_by_one
 from bifrost.gateway.loop.sweep import visit
 from bifrost.gateway.reload.context import Move, ReloadContext
 from bifrost.gateway.reload.moved_ports import check_ports
@@ -52,12 +52,15 @@ class Prepared:
         """Use the prepared configuration from now on."""
         gateway = self.gateway
         before = gateway.clusters
+        # Kept, so that they are not all freed in the turn in which others take their place.
+        former: list[object] = [gateway.shared.virtual_clusters, *gateway.client_authenticators.accounts()]
         await self._change_tenants()
         await self._change_listeners()
         self.admin.take_effect()
         await _end_the_displaced(gateway)
         await self.changed.take_effect(before, self.config.proxy.limits)
         await one_by_one(partial(_open, listener) for listener in self.listeners)
+        await in_steps(let_go_of(former))
 
     async def abandon(self) -> None:
         """Drop the prepared configuration; the gateway goes on as before."""

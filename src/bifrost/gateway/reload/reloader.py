@@ -8,7 +8,7 @@ import asyncio
 import operator
 import time
 from collections import Counter
-from collections.abc import Generator, Hashable
+from collections.abc import Hashable
 from typing import Protocol
 
 import structlog
@@ -20,7 +20,7 @@ from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.loop.garbage import no_collections
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.loop.steps import in_steps
+from bifrost.gateway.loop.steps import in_steps, let_go_of
 from bifrost.gateway.reload_outcome import Outcome
 
 log = structlog.get_logger()
@@ -68,7 +68,7 @@ class Reloader:
             self._seen = await asyncio.to_thread(self._signature)
             outcome, text, unused = await self._reload()
             self._parts = None
-            await in_steps(_let_go(unused))
+            await in_steps(let_go_of(unused))
         self.outcomes[outcome] += 1
         if outcome is Outcome.REFUSED:
             log.error("reload_refused", path=self._source.name, error=text)
@@ -134,10 +134,3 @@ class Reloader:
         if known is None or known[0] is not config:
             known = self._parts = config, self._source.parts(config)
         return self._source.signature(known[1])
-
-
-def _let_go(tenants: list[Tenant]) -> Generator[None, None, None]:
-    """Drop the tenants of a configuration one by one: to free 10,000 of them at once takes 20 ms."""
-    while tenants:
-        tenants.pop()
-        yield
