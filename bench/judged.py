@@ -44,4 +44,7 @@ def run_judged(
     if options.plot:
         page = options.plot / PAGE
         page.write_text(replace_between(page.read_text("utf-8"), section, text), "utf-8")
-    return 1 if options.check and not all(one.is_kept for one in goals) else 0
+    missed = [one for one in goals if not one.is_kept]
+    for one in missed:
+        print(f"missed  {one}")
+    return 1 if options.check and missed else 0
