@@ -4,8 +4,8 @@
 
 Requests with batches are made and spoilt (fuzz_records.py); a session's engine sends them on. Of what passes, slower
 code works out what the broker must get: each partition's number, and each batch with its mark and a checksum that is
-right if it was. Then an answer comes back, which may be spoilt too: what passes has the partitions that the client has
-named.
+right if it was, in as many requests as partitions share a physical one. Then the answers come back, of which one may be
+spoilt too: what passes has the partitions that the client has named.
 
 Frames are bytes, memory that ends where the frame ends, or memory of a framer, so AddressSanitizer sees a byte that is
 read beyond (`make fuzz-asan`). Exits 1 at the first failure and prints it.
@@ -102,28 +102,62 @@ class Connection:
             self.producer.take_epochs((0, 32_766, 32_767)[pick(rng, 3)])
         self.engine._producer = self.producer if pick(rng, 20) else None
 
-    def passed(self, body: bytes, *, is_answer: bool) -> bytes | None:
-        """Let the engine send a message on; return the body that was sent, None if it was not.
+    def sent(self, body: bytes) -> list[bytes] | None:
+        """Let the engine send a request on; return the bodies that were sent, None: it was not.
 
         Raises:
-            Failure: a message that was not sent leaves a trace.
+            Failure: a request that was not sent leaves a trace.
         """
-        engine = self.engine
-        out = engine.to_client if is_answer else engine.to_broker
-        head = CORRELATION_ID + b"\0"
-        if not is_answer:
-            head = _KEY.to_bytes(4, "big") + CORRELATION_ID + b"\xff\xff\0"
-        forward = engine.forward_response if is_answer else engine.forward_request
-        epoch = self.producer.next_epoch
+        engine, epoch = self.engine, self.producer.next_epoch
+        head = _KEY.to_bytes(4, "big") + CORRELATION_ID + b"\xff\xff\0"
         try:
-            reason = forward(given(self._rng, head + body))
+            reason = engine.forward_request(given(self._rng, head + body))
         except MalformedFrame:
             reason = Reason.NOT_IN_PLACE
         if reason == Reason.PASSES:
-            return bytes(b"".join(out))[4 + len(head) :]
-        if out or epoch != self.producer.next_epoch:
+            frames = split(b"".join(engine.to_broker))
+            if len(engine._queue) != len(frames) or any(one[: len(head)] != head for one in frames):
+                raise Failure("not every request that is sent is awaited, or has the client's header")
+            return [one[len(head) :] for one in frames]
+        if engine.to_broker or epoch != self.producer.next_epoch or len(engine._queue):
             raise Failure("what does not pass leaves a trace")
         return None
+
+    def answered(self, bodies: list[bytes]) -> bytes | None:
+        """Let the engine send back the answers to all parts; return the body that the client gets, None: it gets none.
+
+        Raises:
+            Failure: the client gets something before the last one has come, or an answer that does not pass.
+        """
+        engine, head = self.engine, CORRELATION_ID + b"\0"
+        for number, body in enumerate(bodies, 1):
+            try:
+                reason = engine.forward_response(given(self._rng, head + body))
+            except MalformedFrame:
+                reason = Reason.NOT_IN_PLACE
+            if number < len(bodies) and (reason != Reason.PASSES or engine.to_client):
+                raise Failure("the answer to a part is not kept")
+        if (reason == Reason.PASSES) != (len(engine._queue) == 0) or (reason == Reason.PASSES) != bool(
+            engine.to_client
+        ):
+            raise Failure("what does not pass leaves a trace")
+        return bytes(b"".join(engine.to_client))[4 + len(head) :] if reason == Reason.PASSES else None
+
+
+def split(sent: bytes) -> list[bytes]:
+    """Return the frames in what was sent, without their lengths.
+
+    Raises:
+        Failure: there is something else than whole frames.
+    """
+    frames = []
+    while sent:
+        size = int.from_bytes(sent[:4], "big")
+        frames.append(sent[4 : 4 + size])
+        if len(frames[-1]) != size:
+            raise Failure("a frame is not whole")
+        sent = sent[4 + size :]
+    return frames
 
 
 def some_request(rng: random.Random) -> bytes:
@@ -133,49 +167,93 @@ def some_request(rng: random.Random) -> bytes:
         name = (*MAPS, b"plain")[pick(rng, 4)]
         most = 6 if name == b"few" else 91
         few = (1, 2, 4, 30)[pick(rng, 4)] if name == b"many" else 1 + pick(rng, 2)
+        # Now and then a partition is named twice.
+        numbers = rng.sample(range(most), few) if pick(rng, 8) else [pick(rng, most) for _ in range(few)]
         data = []
-        for _ in range(few):
+        for number in numbers:
             batch = some_batch(rng, "plain")
-            how = pick(rng, 40)
+            how = pick(rng, 10 * few + 30)
             batch = spoil(rng, batch) if how == 0 else batch[: pick(rng, 80)] if how == 1 else batch
-            data.append(ProduceRequest.PartitionProduceData(index=pick(rng, most), records=batch))
+            data.append(ProduceRequest.PartitionProduceData(index=number, records=batch))
         topics.append(ProduceRequest.TopicProduceData(name=name.decode(), partition_data=data))
     named = "payments" if pick(rng, 20) == 0 else None
     return encode_body(_REQUEST, ProduceRequest(transactional_id=named, acks=1, topic_data=topics))
 
 
-def check_request(connection: Connection, epoch: int, body: bytes, sent: bytes) -> list[tuple[str, int]]:
-    """Compare a request that passed with what was meant to pass; return its virtual partitions in their order.
+Place = tuple[str, int]
+"""A topic and one of its partitions."""
 
+
+def check_request(connection: Connection, epoch: int, body: bytes, sent: list[bytes]) -> dict[Place, Place]:
+    """Compare the requests that were sent with what was meant to be sent.
+
+    Returns:
+        By the client's partition, in its order: the place among the requests, and the broker's partition. Nothing if
+        the client has named a partition of another topic twice.
     Raises:
         Failure: it is something else.
     """
     before: Any = decode(_REQUEST, body, 0)
-    after: Any = decode(_REQUEST, sent, 0)
-    named, places = [], set()
+    named: dict[Place, tuple[int, int]] = {}
+    is_clear = True
     for topic in before.topic_data:
         partitions = MAPS.get(topic.name.encode())
-        if partitions is None:
-            continue
-        if before.transactional_id is not None and topic.partition_data:
+        if partitions is not None and before.transactional_id is not None and topic.partition_data:
             raise Failure("a transaction passes")
         for one in topic.partition_data:
-            if not partitions.has(one.index):
-                raise Failure("a partition passes that the topic does not have")
-            named.append((topic.name, one.index))
+            place = topic.name, one.index
+            if partitions is None:
+                is_clear = is_clear and place not in named
+                named[place] = (0, one.index)
+                continue
+            if not partitions.has(one.index) or place in named:
+                raise Failure("a partition passes that the topic does not have, or twice")
             group, one.index = partitions.place_of(VirtualPartition(one.index))
-            if (topic.name, one.index) in places:
-                raise Failure("two batches of a physical partition pass")
-            places.add((topic.name, one.index))
+            named[place] = (group, one.index)
             is_unnamed = group > 0 and not has_producer(one.records or b"")
             one.records = _marked(bytes(one.records or b""), group, epoch if is_unnamed else -1)
             epoch += is_unnamed
-        topic.name = f"acme.{topic.name}"
-    if encode_body(_REQUEST, before) != encode_body(_REQUEST, after):
-        raise Failure("a request passes otherwise than it was meant to")
+    placed = _in_parts(named)
+    if len(sent) != 1 + max((part for part, _ in placed.values()), default=0):
+        raise Failure("there are more requests than partitions that share one, or fewer")
+    for part, one in enumerate(sent):
+        if encode_body(_REQUEST, _part_of(body, before, placed, part, len(sent))) != encode_body(
+            _REQUEST, decode(_REQUEST, one, 0)
+        ):
+            raise Failure("a request passes otherwise than it was meant to")
     if connection.producer.next_epoch != epoch:
         raise Failure("an epoch is used twice, or lost")
-    return named
+    return placed if is_clear else {}
+
+
+def _in_parts(named: dict[Place, tuple[int, int]]) -> dict[Place, tuple[int, int]]:
+    """Return which request has each partition, by how many of lower groups share its physical one, and this."""
+    groups: dict[Place, list[int]] = {}
+    for (topic, _), (group, physical) in named.items():
+        groups.setdefault((topic, physical), []).append(group)
+    return {
+        (topic, number): (sorted(groups[topic, physical]).index(group), physical)
+        for (topic, number), (group, physical) in named.items()
+    }
+
+
+def _part_of(
+    body: bytes, marked: ProduceRequest, placed: dict[Place, tuple[int, int]], part: int, parts: int
+) -> ProduceRequest:
+    """Return one of the requests; `marked` has the batches that brokers get."""
+    made: Any = decode(_REQUEST, body, 0)
+    topics = []
+    for topic, with_marks in zip(made.topic_data, marked.topic_data, strict=True):
+        chosen = []
+        for one, to_broker in zip(topic.partition_data, with_marks.partition_data, strict=True):
+            if placed[topic.name, one.index][0] == part:
+                chosen.append(to_broker)
+        topic.partition_data = chosen
+        topic.name = f"acme.{topic.name}" if topic.name.encode() in MAPS else topic.name
+        if chosen or parts == 1:
+            topics.append(topic)
+    made.topic_data = topics
+    return made
 
 
 def _marked(batch: bytes, group: int, epoch: int) -> bytes:
@@ -190,8 +268,8 @@ def _marked(batch: bytes, group: int, epoch: int) -> bytes:
     return joined[:17] + crc.to_bytes(4, "big") + joined[21:]
 
 
-def some_answer(rng: random.Random, sent: bytes) -> bytes:
-    """Make the body of a broker's answer to a request, in any order, with errors and their texts."""
+def some_answer(rng: random.Random, sent: bytes, errors: int) -> bytes:
+    """Make the body of a broker's answer to a request, in any order; one of so many `errors` is one, with a text."""
     request: Any = decode(_REQUEST, sent, 0)
     new = ProduceResponse.PartitionProduceResponse
     topics = []
@@ -199,7 +277,7 @@ def some_answer(rng: random.Random, sent: bytes) -> bytes:
         partitions = [
             new(
                 index=one.index + (pick(rng, 60) == 0),
-                error_code=pick(rng, 2),
+                error_code=pick(rng, errors) == 0,
                 base_offset=pick(rng, 100),
                 error_message=(None, "no")[pick(rng, 2)],
             )
@@ -210,29 +288,42 @@ def some_answer(rng: random.Random, sent: bytes) -> bytes:
         topics.append(ProduceResponse.TopicProduceResponse(name=topic.name, partition_responses=partitions))
     if pick(rng, 2):
         rng.shuffle(topics)
-    return encode_body(_RESPONSE, ProduceResponse(responses=topics))
+    return encode_body(_RESPONSE, ProduceResponse(responses=topics, throttle_time_ms=pick(rng, 3)))
 
 
-def check_answer(named: list[tuple[str, int]], body: bytes, sent: bytes) -> None:
+def check_answer(placed: dict[Place, tuple[int, int]], bodies: list[bytes], sent: bytes) -> None:
     """Compare an answer that passed with what was meant to pass.
 
     Raises:
         Failure: it is something else.
     """
-    virtual = {}
-    for name, number in named:
-        _, physical = MAPS[name.encode()].place_of(VirtualPartition(number))
-        virtual[name, physical] = number
-    before: Any = decode(_RESPONSE, body, 0)
-    for topic in before.responses:
-        name = topic.name.removeprefix("acme.")
-        if topic.name == f"acme.{name}" and name.encode() in MAPS:
-            topic.name = name
-            for one in topic.partition_responses:
-                if (name, one.index) not in virtual:
+    virtual = {(part, name, physical): number for (name, number), (part, physical) in placed.items()}
+    answers: list[Any] = [decode(_RESPONSE, body, 0) for body in bodies]
+    found: dict[Place, Any] = {}
+    for part, answer in enumerate(answers):
+        for topic in answer.responses:
+            name = topic.name.removeprefix("acme.")
+            is_virtual = topic.name == f"acme.{name}" and name.encode() in MAPS
+            topic.name = name if is_virtual else topic.name
+            for one in topic.partition_responses if is_virtual or len(bodies) > 1 else ():
+                if (part, name, one.index) not in virtual:
                     raise Failure("an answer passes for a partition that was not named")
-                one.index = virtual[name, one.index]
-    if encode_body(_RESPONSE, before) != encode_body(_RESPONSE, decode(_RESPONSE, sent, 0)):
+                one.index = virtual[part, name, one.index]
+                if len(bodies) > 1 and (one.error_code or (name, one.index) in found):
+                    raise Failure("an error is joined, or a partition that was answered twice")
+                found[name, one.index] = one
+    expected = answers[-1]
+    if len(bodies) > 1:
+        if found.keys() != placed.keys():
+            raise Failure("an answer is joined that lacks a partition")
+        expected.throttle_time_ms = max(one.throttle_time_ms for one in answers)
+        expected.responses = [
+            ProduceResponse.TopicProduceResponse(
+                name=name, partition_responses=[found[place] for place in placed if place[0] == name]
+            )
+            for name in dict.fromkeys(name for name, _ in placed)
+        ]
+    if encode_body(_RESPONSE, expected) != encode_body(_RESPONSE, decode(_RESPONSE, sent, 0)):
         raise Failure("an answer passes otherwise than it was meant to")
 
 
@@ -258,17 +349,20 @@ def run(messages: int, seed: int, *, started: float | None = None) -> Counter[st
             body = spoil(rng, body)
         with repeatable("messages", number, seed, body):
             epoch = connection.producer.next_epoch
-            sent = connection.passed(body, is_answer=False)
+            sent = connection.sent(body)
             if sent is not None and _is_text(_REQUEST, body):
-                named = check_request(connection, epoch, body, sent)
-                answer = some_answer(rng, sent)
+                placed = check_request(connection, epoch, body, sent)
+                answers = [some_answer(rng, one, 2 if len(sent) == 1 else 40) for one in sent]
                 if pick(rng, 6) == 0:
-                    answer = spoil(rng, answer)
-                back = connection.passed(answer, is_answer=True)
-                if back is not None and _is_text(_RESPONSE, answer):
-                    check_answer(named, answer, back)
-                outcomes[f"answer, {'did not pass' if back is None else 'passed'}"] += 1
-        outcomes[f"request, {'did not pass' if sent is None else 'passed'}"] += 1
+                    spoilt = pick(rng, len(sent))
+                    answers[spoilt] = spoil(rng, answers[spoilt])
+                back = connection.answered(answers)
+                if back is not None and placed and all(_is_text(_RESPONSE, one) for one in answers):
+                    check_answer(placed, answers, back)
+                kind = "answer" if len(sent) == 1 else "joined answer"
+                outcomes[f"{kind}, {'did not pass' if back is None else 'passed'}"] += 1
+        kind = "request" if sent is None or len(sent) == 1 else "divided request"
+        outcomes[f"{kind}, {'did not pass' if sent is None else 'passed'}"] += 1
         show_progress("messages", number, started, outcomes)
     return outcomes
 

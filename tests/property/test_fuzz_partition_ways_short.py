@@ -13,8 +13,11 @@ def test_a_short_fuzz_of_the_way_of_virtual_partitions_finds_nothing() -> None:
         "request, did not pass",
         "answer, passed",
         "answer, did not pass",
+        "divided request, passed",
+        "joined answer, passed",
+        "joined answer, did not pass",
     }
-    assert min(outcomes.values()) > 100
+    assert min(outcomes.values()) > 25
 
 
 def test_a_wrong_mark_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

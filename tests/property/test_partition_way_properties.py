@@ -145,7 +145,7 @@ class Client:
     def __init__(self, stage: Stage, version: int, *, has_ways: bool, hot_steps: int) -> None:
         self.session: ClientSession = stage.play(TENANT).session
         self.broker, self.got = Broker(version), list[object]()
-        self.on_way = 0
+        self.on_way = self.divided = 0
         self.session.hot_steps = self._hot_steps = hot_steps
         if not has_ways:
             self.session._producer = None
@@ -156,7 +156,9 @@ class Client:
         try:
             for frame in frames:
                 self._feed(self.session.receive_from_client, frame)
-            self.on_way += sum(getattr(one, "trip", None) is not None for one in self.session._queue)
+            trips = [one.trip for one in self.session._queue if getattr(one, "trip", None) is not None]
+            self.on_way += len(trips)
+            self.divided += sum(one.parts > 1 for one in trips)
             while requests := split_frames(b"".join(self.session.to_broker)):
                 self.session.to_broker.clear()
                 for request in requests:
@@ -224,9 +226,11 @@ def some_topic(chance: random.Random, topic: str, version: int, sequence: int) -
         chosen = chance.sample(range(most), few)
     if chance.random() < 0.03:
         chosen.append(chance.choice((-1, VIRTUAL, 1 << 30)))
+    # Of those that share a physical partition, most requests would have one that is refused.
+    is_clean = chance.random() < 0.3
     batches = {
-        one: some_batch(chance, sequence)
-        if topic == "plain"
+        one: build_batch([chance.randbytes(3_000)], producer_id=7, producer_epoch=1, base_sequence=sequence)
+        if topic == "plain" or is_clean
         else spoilt(chance, some_batch(chance, sequence))
         for one in chosen
     }
@@ -288,4 +292,5 @@ def test_requests_and_answers_come_out_as_without_a_way(
             )
     assert without.on_way == 0
     assert with_ways.on_way > (FRAMES // 8 if hot_steps > 100 else 0)
+    assert with_ways.divided > FRAMES // 20 or hot_steps < 100
     assert len(with_ways.broker.stored) > PHYSICAL

@@ -56,6 +56,7 @@ cdef class Forwarding(FrameConsumer):
     cdef int charge_sent(self, Lane lane, Py_ssize_t size) except -1
     cdef int charge_answer(self, Awaited awaited, Py_ssize_t size) except -1
     cdef int tell_throttle(self, Awaited awaited, object frame, Reader* r) except -1
+    cdef int take_part(self, Awaited awaited, Reader* r, Py_ssize_t start) except? -1
     cdef int32_t throttle_of(self, Awaited awaited, Py_ssize_t size) except -1
     cdef bint is_clear(self) except -1
     cdef bint is_read_on(self) except -1

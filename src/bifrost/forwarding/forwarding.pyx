@@ -8,26 +8,23 @@ is whole if it can (rewriting.pyx).
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_CLEAR, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
+
+from bifrost.wire.program import end_of_fields
 
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
-    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, OVER_QUOTA, PASSES, Awaited, AwaitedQueue, Reason,
-    await_answer, counts_fast, judged_request, judged_response,
+    HELD, NO_LANE, NOT_IN_PLACE, OVER_BUDGET, OVER_QUOTA, PART, PASSES, Awaited, AwaitedQueue, Reason,
+    await_answer, count_new, counts_fast, go_back, judged_request, judged_response, keep_part,
 )
 from bifrost.forwarding.quotas.quota cimport OTHER, PRODUCE
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.program cimport Passage
-from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_frame, open_hot_frame
+from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_hot_frame
 from bifrost.wire.rewriting cimport RecordTrip, put_body, rewrite_body, rewrite_head, trip_of
-
-from bifrost.wire.program import end_of_fields
-
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
 
 
 cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
@@ -81,12 +78,6 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     session.requests_sent += session.turn_ns != 0
     return PASSES
 
-cdef inline void go_back(Awaited awaited, Reader* r) noexcept:
-    """Let an answer be rewritten with what the way of its request has kept."""
-    if awaited.trip is not None:
-        Py_INCREF(awaited.trip)
-        r.trip = <PyObject*>awaited.trip
-
 cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     """Rewrite the response to what is first awaited, if it PASSES."""
     cdef AwaitedQueue queue = session._queue
@@ -99,7 +90,7 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     if reason == PASSES and session._quota is not None and session._quota.is_on:
         reason = session.tell_throttle(awaited, frame, r)
     if reason != PASSES:
-        return reason
+        return session.take_part(awaited, r, start) if reason == PART else reason
     if awaited.lane.usage is not None:
         came_ns = clock_ns()
     go_back(awaited, r)
@@ -122,18 +113,8 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     session.charge_answer(awaited, r.end + 4)
     session.to_client += segments
     queue.popleft()
-    while queue.begins_with_answer():
-        session.to_client.append(queue.popleft())
+    queue.move_answers(session.to_client)
     return PASSES
-
-cdef int count_new(Lane lane, bytes answer, Py_ssize_t start) except -1:
-    """Count a whole answer whose records are others than the broker's: what the client gets is counted."""
-    cdef Reader r
-    open_frame(answer, 4 + start, &r)
-    r.hot = True  # Its names are those of the broker's answer, which were counted as rounds.
-    lane.usage.add_response(&r, False)
-    close_frame(&r)
-    return 0
 
 cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns) except? -1:
     """As above, for a frame that stands where it was received; it is copied."""
@@ -145,7 +126,8 @@ cdef int put_response(Forwarding session, Reader* r, Output* out, int64_t now_ns
     if reason == PASSES and session._quota is not None and session._quota.is_on:
         reason = session.tell_throttle(awaited, None, r)
     if reason != PASSES:
-        return reason
+        # The last one is joined with those before, as a frame of its own.
+        return session.take_part(awaited, r, start) if reason == PART and awaited.is_part else reason
     go_back(awaited, r)
     if (not put_body(awaited.lane.passage.response, r, out, awaited.lane.to_virtual, None, False)
             or not counts_fast(awaited.lane, r)):
@@ -365,6 +347,24 @@ cdef class Forwarding(FrameConsumer):
             write_size(<uint8_t*>r.data + at, throttle_ms)
         return PASSES
 
+    cdef int take_part(self, Awaited awaited, Reader* r, Py_ssize_t start) except? -1:
+        """Keep the answer to a part of a request; with that to the last one let all go back as one, if they can."""
+        cdef Reader whole
+        cdef int reason = NOT_IN_PLACE
+        if awaited.is_part:
+            return keep_part(awaited, r, self._queue)
+        joined = awaited.trip.joined(r, start)
+        if joined is None:
+            return NOT_IN_PLACE
+        open_hot_frame(joined, &whole)
+        whole.steps, awaited.trip.is_whole = r.steps, True
+        try:
+            reason = pass_response(self, joined, &whole)
+        finally:
+            r.steps, awaited.trip.is_whole = whole.steps, reason == PASSES
+            close_frame(&whole)
+        return reason
+
     def charge_request(self, Lane lane not None, Py_ssize_t size):
         """Charge the client's quota for a request that the session has just sent on."""
         self.charge_sent(lane, size)
@@ -486,7 +486,7 @@ cdef class Forwarding(FrameConsumer):
         """Send on the small frames that have come, from where they stand, as far as nothing is unusual about them."""
         cdef Output out
         cdef Reader r
-        cdef Py_ssize_t whole = 0, room = PY_SSIZE_T_MAX
+        cdef Py_ssize_t whole = 0, room = 1
         cdef int64_t now_ns
         cdef int reason
         if is_request:
@@ -510,7 +510,8 @@ cdef class Forwarding(FrameConsumer):
                 self.steps_left = r.steps
                 if reason != PASSES:
                     break
-                room -= is_request
+                if is_request:
+                    room = self._max_in_flight - self._queue.count
                 framer.skip(r.end)
                 whole = out.size
         except Exception:
@@ -592,8 +593,7 @@ cdef class Forwarding(FrameConsumer):
         """The frame is complete: put the answers that waited for it into `to_client`."""
         cdef AwaitedQueue queue = self._queue
         (<Awaited?>queue.popleft()).finish(self.answer_bytes)
-        while queue.begins_with_answer():
-            self.to_client.append(queue.popleft())
+        queue.move_answers(self.to_client)
         if self.passing_response is not None:
             self.passing_response.end()
             self.passing_response = None

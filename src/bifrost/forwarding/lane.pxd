@@ -3,6 +3,8 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t
 
 from bifrost.forwarding.load cimport Load
@@ -28,6 +30,7 @@ cpdef enum Reason:
     NEW_SESSION = 12
     OVER_BUDGET = 13
     OVER_QUOTA = 14
+    PART = 15
 
 cdef enum:
     MOST_COUNTED = 128   # names of one message that may all be new to the journal's counters: half a millisecond
@@ -68,6 +71,7 @@ cdef class Awaited:
     cdef readonly object exchange
     cdef readonly RecordTrip trip
     cdef int64_t read_ns, began_ns, since_ns
+    cdef readonly bint is_part     # of a request that became several, and not the last of these
     cdef bint is_over
     cdef public int64_t charged    # for its answer, by a quota
     cpdef void finish(self, Py_ssize_t size, int64_t came_ns=*) noexcept
@@ -90,6 +94,12 @@ cdef class AwaitedQueue:
         """Whether an answer of the gateway's own is first."""
         return self.count > 0 and PyBytes_CheckExact(self.slots[self.head])
 
+    cdef inline int move_answers(self, list to) except -1:
+        """Append the gateway's own answers that are first to a list."""
+        while self.begins_with_answer():
+            to.append(self.popleft())
+        return 0
+
 
 cdef inline bint counts_fast(Lane lane, Reader* r) noexcept:
     """Whether the journal can count a message, which was rewritten, without a slice of time.
@@ -98,8 +108,16 @@ cdef inline bint counts_fast(Lane lane, Reader* r) noexcept:
     """
     return lane.usage is None or (r.names <= MOST_COUNTED and r.steps >= 0)
 
+cdef inline void go_back(Awaited awaited, Reader* r) noexcept:
+    """Let an answer be rewritten with what the way of its request has kept."""
+    if awaited.trip is not None:
+        Py_INCREF(awaited.trip)
+        r.trip = <PyObject*>awaited.trip
+
 cdef Lane judged_request(dict lanes, Lane lane, object frame, Reader* r, object session, int64_t known, int* reason)
 cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_ns, int64_t began_ns, int64_t since_ns,
                           AwaitedQueue queue)
 cdef Awaited judged_response(AwaitedQueue queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
                              int* reason)
+cdef int keep_part(Awaited awaited, Reader* r, AwaitedQueue queue) except -1
+cdef int count_new(Lane lane, bytes answer, Py_ssize_t start) except -1

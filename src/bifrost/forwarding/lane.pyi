@@ -41,6 +41,9 @@ class Reason(IntEnum):
     to wait."""
     OVER_QUOTA = 14
     """The client has used up a quota, or others wait for it: the request is held until the debt is paid."""
+    PART = 15
+    """A response to one of several requests that one became (virtual partitions): it is kept; if it is the last one, it
+    goes back with those that were kept."""
 
 class Lane:
     """How one tenant's messages of one API and version are treated, which names they get, and where they are counted.
@@ -76,6 +79,8 @@ class Awaited:
     exchange: Any
     trip: RecordTrip | None
     """What the request's way keeps for the answer; None: it took none with places."""
+    is_part: bool
+    """Whether it is one of several requests that one became, and not the last of these."""
     charged: int
     """What a quota was charged for the answer when the request was sent."""
 

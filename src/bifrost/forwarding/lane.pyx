@@ -12,6 +12,7 @@ two functions and acts on the reason.
               its first fields            UNANSWERED, LOST_SESSION, FOR_FILTERS
               its plan                    FOR_FILTERS
     response  is it awaited?              NOT_AWAITED
+              is it one of several?       PART
               what came with its request  KEPT
               its header                  UNUSUAL_HEADER
               its first fields            NEW_SESSION
@@ -22,7 +23,7 @@ two functions and acts on the reason.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 from libc.stdint cimport int16_t
@@ -32,7 +33,7 @@ from bifrost.forwarding.broker_costs import broker_cost_ns, error_costs_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
 from bifrost.forwarding.quotas.quota cimport kind_of
 from bifrost.wire.program cimport is_usual
-from bifrost.wire.reader cimport MAX_STRING, be16, be32
+from bifrost.wire.reader cimport MAX_STRING, be16, be32, close_frame, open_frame
 
 cdef enum:
     FIRST_SLOTS = 4      # most connections await one or two answers
@@ -184,6 +185,8 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     """Put a request that is sent on behind those that are awaited; return what counts records still to come."""
     cdef Awaited awaited = Awaited.__new__(Awaited)
     cdef Passing passing = None
+    if r.trip != NULL:
+        await_parts(lane, <int32_t>be32(r.data + 4), <RecordTrip>r.trip, since_ns, queue)
     lane.load.broker_left_ns -= lane.broker_ns + (r.given - r.steps) * BROKER_ITEM_NS
     if lane.usage is not None:
         r.pos = start
@@ -201,11 +204,26 @@ cdef Passing await_answer(Lane lane, Reader* r, Py_ssize_t start, int64_t read_n
     queue.append(awaited)
     return passing
 
+cdef int await_parts(Lane lane, int32_t correlation_id, RecordTrip trip, int64_t now_ns, AwaitedQueue queue) except -1:
+    """Await the answers to all parts of a request but the last, which is awaited as the request."""
+    cdef Awaited part
+    cdef int i
+    for i in range(trip.parts - 1):
+        part = Awaited.__new__(Awaited)
+        part.correlation_id, part.lane, part.trip, part.is_part = correlation_id, lane, trip, True
+        part.since_ns = part.began_ns = part.read_ns = now_ns
+        lane.load.begin()
+        lane.load.broker_left_ns -= lane.broker_ns
+        if lane.usage is not None:
+            lane.usage.in_flight += 1
+        queue.append(part)
+    return 0
+
 cdef Awaited judged_response(AwaitedQueue queue, object frame, Reader* r, object session, int64_t known, bint is_claimed,
                              int* reason):
     """Give what is first in `queue` and, in `reason`, whether its response PASSES: then `r` stands before its body.
 
-    None: it is not its response (NOT_AWAITED). With `r.pos` above 0 the body begins there: the session has read the
+    None: it is not its response (NOT_AWAITED). PART: it is to one of several requests that one became. With `r.pos` above 0 the body begins there: the session has read the
     header, and what it kept with the request. With `is_claimed` it has also read the fields.
     """
     cdef Awaited awaited
@@ -217,6 +235,9 @@ cdef Awaited judged_response(AwaitedQueue queue, object frame, Reader* r, object
     awaited = <Awaited?>queue.first()
     if <int32_t>be32(r.data) != awaited.correlation_id:
         return None
+    if awaited.is_part:
+        reason[0] = PART
+        return awaited
     passage = awaited.lane.passage
     if not start:
         start = 4 + passage.response_flexible
@@ -237,6 +258,24 @@ cdef Awaited judged_response(AwaitedQueue queue, object frame, Reader* r, object
     r.pos = start
     if passage.response is None:
         reason[0] = FOR_FILTERS
+    elif awaited.trip is not None and awaited.trip.parts > 1 and not awaited.trip.is_whole:
+        reason[0] = PART
     else:
         reason[0] = OVER_BUDGET if awaited.lane.load.is_over_budget else PASSES
     return awaited
+
+cdef int keep_part(Awaited awaited, Reader* r, AwaitedQueue queue) except -1:
+    """Keep the answer to a part of a request, which is first in `queue`, until that to the last one comes."""
+    awaited.trip.keep_answer(PyBytes_FromStringAndSize(<const char*>r.data, r.end))
+    awaited.abandon()
+    queue.popleft()
+    return PASSES
+
+cdef int count_new(Lane lane, bytes answer, Py_ssize_t start) except -1:
+    """Count a whole answer whose records are others than the broker's: what the client gets is counted."""
+    cdef Reader r
+    open_frame(answer, 4 + start, &r)
+    r.hot = True  # Its names are those of the broker's answer, which were counted as rounds.
+    lane.usage.add_response(&r, False)
+    close_frame(&r)
+    return 0

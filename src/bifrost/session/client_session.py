@@ -51,7 +51,7 @@ from bifrost.wire.rewriting import rewrite_frame
 from bifrost.wire.window import keep
 
 _SENT_ON = frozenset({Reason.PASSES, Reason.UNANSWERED, Reason.FOR_FILTERS})
-_SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET})
+_SENT_BACK = frozenset({Reason.PASSES, Reason.FOR_FILTERS, Reason.OVER_BUDGET, Reason.PART})
 """The reasons for which a request, or a response, is sent on, in place or through the filters; not for any other."""
 
 
@@ -340,12 +340,8 @@ class ClientSession(AnsweringSession):
             if not inquiry.is_under_way:
                 self._requests.meet(BROKER_ANSWER)
             return FORWARD
-        if isinstance(awaited.exchange, Part):
-            step = awaited.exchange.receive(frame, awaited, self._namespace)
-            if isinstance(step, Forward):
-                self.to_client += self._in_flight.complete()
-                awaited.abandon()
-            return step
+        if awaited.is_part or isinstance(awaited.exchange, Part):
+            return self._keep_part(awaited, frame)
         plan = awaited.lane.plan
         offset, head = headers.response_body_offset(frame, plan.response.is_flexible_header)
         if reason in (Reason.KEPT, Reason.UNUSUAL_HEADER):
@@ -376,3 +372,16 @@ class ClientSession(AnsweringSession):
         self.to_client += [*segments, *self._in_flight.complete()]
         self._note_kept(self._responses)
         return FORWARD
+
+    def _keep_part(self, awaited: Awaited, frame: Buffer) -> ResponseStep:
+        """Keep the answer to a part of a request until that to the last one comes."""
+        step: ResponseStep = FORWARD
+        if isinstance(awaited.exchange, Part):
+            step = awaited.exchange.receive(frame, awaited, self._namespace)
+        else:
+            assert awaited.trip is not None, "what was divided on the hot path has one"
+            awaited.trip.keep_answer(bytes(frame))
+        if isinstance(step, Forward):
+            self.to_client += self._in_flight.complete()
+            awaited.abandon()
+        return step

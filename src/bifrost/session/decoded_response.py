@@ -55,7 +55,9 @@ def rewritten_response(
     Raises:
         WireError: the response could not be read.
     """
-    program = None if is_decoded else awaited.lane.plan.response.program
+    # What was divided on the hot path has answers that were kept.
+    is_joined = awaited.trip is not None and awaited.trip.parts > 1
+    program = None if is_decoded or is_joined else awaited.lane.plan.response.program
     if program is None:
         return None, None, None
     segments, is_new = rewrite_frame(program, frame, offset, awaited.lane.to_virtual, head)

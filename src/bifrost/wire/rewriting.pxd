@@ -22,9 +22,15 @@ cdef class RecordTrip:
     cdef Py_ssize_t expected       # bytes of new records in all, about; 0: not known
     cdef readonly bint has_changed
     cdef bint is_kept              # until the answer comes: its way is taken with this trip
+    cdef readonly int parts        # requests that the message becomes, one after the other; below 2: it stays one
+    cdef bint is_divided           # it has become them
+    cdef bint is_whole             # the answer at hand is one to all of them
     cdef uint8_t* room(self, Py_ssize_t size) except NULL
     cdef object piece(self, const uint8_t* data, Py_ssize_t size)
     cdef int end(self, object frame) except -1
+    cdef list divided(self, Reader* r, list segments, Py_ssize_t start)
+    cpdef int keep_answer(self, bytes answer) except -1
+    cdef bytes joined(self, Reader* r, Py_ssize_t start)
 
 
 cdef class RecordWay:

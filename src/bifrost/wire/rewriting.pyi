@@ -19,6 +19,12 @@ class RecordWay:
 class RecordTrip:
     """What the ways of one message have done for it: see rewriting.pyx."""
 
+    parts: int
+    """Requests that the message became, one after the other; below 2: it stayed one."""
+
+    def keep_answer(self, answer: bytes) -> int:
+        """Keep the answer to the next of these requests until that to the last one comes."""
+
 class Names:
     """One direction of one namespace: what each name is called on the other side.
 

@@ -13,13 +13,14 @@ they are whole.
 The records of some topics do not pass as they are. Such a topic has a `RecordWay` in the table of names, in the place of
 its name on the other side, and each run of its records goes that way: it comes back as other bytes, or the frame has to be
 decoded. A way may also have places (`is_placed`): its partitions get other numbers, in the request and in its answer, and its
-records other bytes at their beginning, as many as before. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
+records other bytes at their beginning, as many as before. Such a request may leave as several frames (`RecordTrip.parts`),
+to which there is one answer. What is done on the way of a frame is kept in a `RecordTrip`, and counts only when the frame is sent on
 (`RecordTrip.end`). A program without a place for ways leaves a frame that names such a topic to be decoded: its records never
 pass as they are.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
@@ -71,6 +72,21 @@ cdef class RecordTrip:
             self.block.size, self.block.room, self.block.is_answer = old.size, old.room, old.is_answer
             old.room = None
         return 0
+
+    cdef list divided(self, Reader* r, list segments, Py_ssize_t start):
+        """Return the frames that a request of several parts becomes, in segments; None: the frame has to be decoded.
+
+        `segments` are the rewritten request, whose body begins at `start`.
+        """
+        return None
+
+    cpdef int keep_answer(self, bytes answer) except -1:
+        """Keep the answer to the next part until that to the last one comes."""
+        return 0
+
+    cdef bytes joined(self, Reader* r, Py_ssize_t start):
+        """Return the answers to all parts as one; r has that to the last one. None: it has to be decoded."""
+        return None
 
 
 cdef class RecordWay:
@@ -442,7 +458,7 @@ cdef int put_client_id(Reader* r, Output* out, bytes prefix) except -1:
 cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes client_prefix,
                    bint allow_trailing) except -1:
     """Rewrite a frame behind what stands in `out`, and copy all of it; False: it has to be decoded."""
-    cdef Py_ssize_t begin = out.size
+    cdef Py_ssize_t begin = out.size, body = r.pos
     cdef int found
     out.copied, out.way, out.has_ways, out.has_transaction = 0, NULL, program.has_ways, False
     put_be(out, 0, 4)
@@ -458,6 +474,29 @@ cdef bint put_body(Program program, Reader* r, Output* out, Names names, bytes c
         fail(r, "frame goes on behind its body")
     copy_run(r, out, r.pos)
     write_size(out.data + begin, out.size - begin - 4)
+    return put_parts(r, out, begin, body + added(client_prefix)) if is_of_parts(r) else True
+
+cdef inline bint is_of_parts(Reader* r) noexcept:
+    """Whether a request that was rewritten has to leave as several."""
+    return r.trip != NULL and (<RecordTrip>r.trip).parts > 1 and not (<RecordTrip>r.trip).is_divided
+
+cdef inline Py_ssize_t added(bytes client_prefix):
+    """How much further behind the body of a rewritten request begins."""
+    return 4 if client_prefix is None else 4 + PyBytes_GET_SIZE(client_prefix)
+
+cdef bint put_parts(Reader* r, Output* out, Py_ssize_t begin, Py_ssize_t body) except -1:
+    """Let the frames of its parts be in the place of a request that was written at `begin`."""
+    cdef list frames
+    written = PyBytes_FromStringAndSize(<const char*>out.data + begin, out.size - begin)
+    frames = (<RecordTrip>r.trip).divided(r, [written], body)
+    if frames is None:
+        return False
+    out.size = begin
+    for one in frames:
+        if PyBytes_CheckExact(one):
+            put(out, PyBytes_AS_STRING(one), PyBytes_GET_SIZE(one))
+        else:
+            put(out, memoryview_data(one), memoryview_size(one))
     return True
 
 cdef list rewrite_body(Program program, object frame, Reader* r, Names names, bytes head, bytes client_prefix,
@@ -488,7 +527,7 @@ cdef list rewrite_body(Program program, object frame, Reader* r, Names names, by
             fail(r, "frame is too long after its replacements")
         # No other code has seen the first segment yet.
         write_size(<uint8_t*>PyBytes_AS_STRING(segments[0]), size)
-        return segments
+        return (<RecordTrip>r.trip).divided(r, segments, start + added(client_prefix)) if is_of_parts(r) else segments
     finally:
         Py_CLEAR(out.way)
         Py_XDECREF(out.heap)

@@ -187,16 +187,17 @@ def join(
                 setattr(partition, shape.number, partitions.virtual_of(group, physical))
                 if change is not None:
                     change(partition, group, key)
-            _add(joined, key, topic, shape)
+            add_topic(joined, topic, shape)
     for key, refused in in_steps(divided.refused.items()):
         if refused:
             topic = division.new_topic(*key)
             setattr(topic, shape.partitions, refused)
-            _add(joined, key, topic, shape)
+            add_topic(joined, topic, shape)
     setattr(response, shape.topics, list(joined.values()))
 
 
-def _add(joined: dict[TopicKey, Any], key: TopicKey, topic: Any, shape: Shape) -> None:
-    known = joined.setdefault(key, topic)
+def add_topic(joined: dict[TopicKey, Any], topic: Any, shape: Shape) -> None:
+    """Add the partitions of a topic to those that a part before had of it."""
+    known = joined.setdefault(key_of(topic, shape), topic)
     if known is not topic:
         getattr(known, shape.partitions).extend(getattr(topic, shape.partitions))

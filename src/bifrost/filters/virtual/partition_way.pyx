@@ -8,7 +8,9 @@
 What is unusual is left to the filters, which decode the message and know every error: nothing of it has an effect here.
 So this must be as strict as `ProducedPartitionsFilter` is, but for one thing: a batch's checksum is not compared. The mark
 changes it by what the new bytes of the header amount to, so a wrong one stays wrong, and the broker refuses the batch.
-Partitions of several groups go in one request as long as no two of them share a physical one.
+Partitions of several groups go in one request as long as no two of them share a physical one. Those that share one go in
+requests of their own, one after the other, in the order of their groups (routes/waves.pyx); the answers to these go back as
+one, in the order of the request.
 """
 
 cimport cython
@@ -16,22 +18,31 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
+from bifrost.filters.virtual import produced_partitions as decoded
+from bifrost.routes.shapes import shapes_of
 from bifrost.tenancy.virtual_partitions.own_producer import LAST_EPOCH as _LAST_EPOCH
+from bifrost.wire.api_keys import ApiKey
 
+from bifrost.routes.waves cimport Waves, read_waves
 from bifrost.tenancy.virtual_partitions.virtual_batches cimport HEADER, fault_in, mark_header, names_producer
-from bifrost.wire.reader cimport Reader
+from bifrost.wire.reader cimport Reader, be16
 from bifrost.wire.rewriting cimport NO_PLACE, RecordTrip, RecordWay
 
 cdef enum:
     FEW = 16       # partitions among which one is looked for one by one
     ROOM = 4       # partitions for which a trip has room at first
+    PART_STEPS = 16    # rounds of the hot path that a request more stands for
 
 cdef int LAST_EPOCH = _LAST_EPOCH
+PRODUCE = ApiKey.PRODUCE
 
 cdef struct Place:
     int32_t topic
     int32_t physical
     int32_t virtual
+    int32_t wave       # how many of those that share its physical partition are of lower groups
+    int32_t next       # of the others that share it, -1: there is none more; the first one named leads to all
+
 
 
 @cython.final
@@ -45,6 +56,8 @@ cdef class PartitionTrip(RecordTrip):
     cdef int32_t topic
     cdef int group             # of the partition that was placed last
     cdef dict topics           # number by key
+    cdef list ways             # by that number
+    cdef Waves waves           # if the request is several
     cdef dict by_place         # where there are more than FEW: index in `places` by topic and partition
     cdef Place* places
     cdef int count, room_of_places, hint
@@ -53,7 +66,7 @@ cdef class PartitionTrip(RecordTrip):
     def __cinit__(self):
         self.is_kept = True
         self.places, self.room_of_places = self.few, ROOM
-        self.topics = {}
+        self.topics, self.ways = {}, []
 
     def __dealloc__(self):
         if self.places != self.few:
@@ -67,11 +80,15 @@ cdef class PartitionTrip(RecordTrip):
                 if not is_new:
                     return -1
                 found = self.topics[way.key] = len(self.topics)
+                self.ways.append(way)
             self.way, self.topic = way, found
         return self.topic
 
     cdef int find(self, int32_t topic, int32_t physical) except -2:
-        """The index of a place, -1: there is none. Answers mostly come in the order of the request."""
+        """The index of the first place of a physical partition, -1: there is none.
+
+        Answers mostly come in the order of the request.
+        """
         cdef int i
         if self.hint < self.count and self.is_at(self.hint, topic, physical):
             self.hint += 1
@@ -84,7 +101,7 @@ cdef class PartitionTrip(RecordTrip):
             return -1
         if self.by_place is None:
             self.by_place = {}
-            for i in range(self.count):
+            for i in range(self.count - 1, -1, -1):
                 self.by_place[<int64_t>self.places[i].topic << 32 | self.places[i].physical] = i
         found = self.by_place.get(<int64_t>topic << 32 | physical)
         if found is None:
@@ -93,18 +110,38 @@ cdef class PartitionTrip(RecordTrip):
         self.hint = i + 1
         return i
 
+    cdef int find_answered(self, int32_t topic, int32_t physical) except -2:
+        """The index of a place in the answer at hand; one that was joined has the order of the request."""
+        if self.parts < 2:
+            return self.find(topic, physical)
+        if self.hint == self.count or not self.is_at(self.hint, topic, physical):
+            return -1
+        self.hint += 1
+        return self.hint - 1
+
     cdef inline bint is_at(self, int i, int32_t topic, int32_t physical) noexcept:
         return self.places[i].physical == physical and self.places[i].topic == topic
 
     cdef bint add(self, int32_t topic, int32_t physical, int32_t virtual) except -1:
-        """Remember a place; False: another virtual partition of the request has it."""
+        """Remember a place; False: the request has named the virtual partition before."""
+        cdef int first, i
+        cdef int32_t wave = 0, sharing = 1
         self.hint = self.count
-        if self.find(topic, physical) >= 0:
-            return False
+        i = first = self.find(topic, physical)
+        while i >= 0:
+            if self.places[i].virtual == virtual:
+                return False
+            wave += self.places[i].virtual < virtual
+            self.places[i].wave += self.places[i].virtual > virtual
+            sharing += 1
+            i = self.places[i].next
         if self.count == self.room_of_places:
             self.grow()
-        self.places[self.count] = Place(topic, physical, virtual)
-        if self.by_place is not None:
+        self.places[self.count] = Place(topic, physical, virtual, wave, -1)
+        if first >= 0:
+            self.places[self.count].next, self.places[first].next = self.places[first].next, self.count
+            self.parts = max(self.parts, sharing)
+        elif self.by_place is not None:
             self.by_place[<int64_t>topic << 32 | physical] = self.count
         self.count += 1
         return True
@@ -136,13 +173,59 @@ cdef class PartitionTrip(RecordTrip):
             if self.epochs:
                 self.producer.take_epochs(self.epochs)
             self.producer = None
+            if self.parts > 1 and self.way.count is not None:
+                self.way.count("parts", self.parts - 1)
         return RecordTrip.end(self, frame)
+
+    cdef list divided(self, Reader* r, list segments, Py_ssize_t start):
+        cdef Waves waves
+        cdef dict numbers = {}
+        cdef PartitionWay way
+        cdef int t, i, at = 0
+        if r.whole > decoded.MAX_DIVIDED_BYTES:
+            return None
+        waves = read_waves(shapes_of(PRODUCE, be16(r.data + 2)), segments, start)
+        if waves is None:
+            return None
+        for i, way in enumerate(self.ways):
+            numbers[way.name] = i
+        for t in range(len(waves.keys)):
+            found = numbers.get(waves.keys[t])
+            if found is None:
+                continue  # It has no virtual partitions, and goes with the first request.
+            for i in range(waves.spans[t].first, waves.spans[t].first + waves.spans[t].count):
+                if at == self.count or not self.is_at(at, found, waves.entries[i].index):
+                    return None
+                waves.entries[i].wave = self.places[at].wave
+                at += 1
+        if at != self.count:
+            return None
+        r.steps -= waves.count + PART_STEPS * self.parts
+        self.waves, self.is_divided = waves, True
+        return waves.frames(segments, self.parts)
+
+    cpdef int keep_answer(self, bytes answer) except -1:
+        self.waves.answers.append(answer)
+        return 0
+
+    cdef bytes joined(self, Reader* r, Py_ssize_t start):
+        r.steps -= self.count + PART_STEPS * self.parts
+        self.hint = 0
+        return self.waves.joined(r.data, r.end, start)
+
+    @property
+    def answers(self):
+        return [] if self.waves is None else self.waves.answers
 
     def has(self, bytes key not None):
         return key in self.topics
 
-    def virtual_of(self, bytes key not None, int32_t physical):
-        cdef int i = self.find(self.topics.get(key, -1), physical)
+    def virtual_of(self, bytes key not None, int32_t physical, int part=0):
+        cdef int i
+        self.hint = self.count
+        i = self.find(self.topics.get(key, -1), physical)
+        while i >= 0 and self.places[i].wave != part:
+            i = self.places[i].next
         return -1 if i < 0 else self.places[i].virtual
 
 
@@ -150,10 +233,11 @@ cdef class PartitionTrip(RecordTrip):
 cdef class PartitionWay(RecordWay):
     """The way of the partitions of one topic."""
     cdef bytes key
+    cdef object count
     cdef int32_t virtual, physical, ratio
 
-    def __init__(self, bytes name not None, bytes key not None, partitions not None):
-        self.name, self.key, self.is_placed = name, key, True
+    def __init__(self, bytes name not None, bytes key not None, partitions not None, count=None):
+        self.name, self.key, self.count, self.is_placed = name, key, count, True
         self.virtual, self.physical, self.ratio = partitions
         if not 0 < self.physical or self.ratio < 0:
             raise ValueError("a topic has partitions")
@@ -169,7 +253,7 @@ cdef class PartitionWay(RecordWay):
         cdef int i
         cdef int32_t physical
         if trip.is_sent:
-            i = trip.find(trip.topic_of(self, False), partition)
+            i = trip.find_answered(trip.topic_of(self, False), partition)
             return NO_PLACE if i < 0 else trip.places[i].virtual
         if trip.producer is None or not 0 <= partition < self.virtual:
             return NO_PLACE

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from bifrost.filters.steps import FORWARD, AtBroker, Close, RequestStep, ResponseStep
+from bifrost.filters import namespace as translation
+from bifrost.filters.steps import FORWARD, AtBroker, Close, Forward, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import (
     Division,
     Shape,
     TopicKey,
+    add_topic,
     divide,
     in_one_piece,
     join,
@@ -32,11 +34,16 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import (
     has_producer,
     marked_batch,
 )
+from bifrost.wire.codec import decode
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.headers import response_body_offset
 from bifrost.wire.messages import InitProducerIdRequest, ProduceResponse
+from bifrost.wire.programs import compile_layout
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bifrost.filters.filter import Exchange
     from bifrost.filters.virtual.partition_way import PartitionTrip
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
@@ -120,7 +127,7 @@ class ProducedPartitionsFilter:
     def on_response(self, exchange: Exchange, response: ProduceResponse) -> ResponseStep:
         """Join the answers; the request may also have gone on without being decoded."""
         if exchange.trip is not None:
-            return _with_virtual_partitions(response, cast("PartitionTrip", exchange.trip))
+            return _joined(exchange, response, cast("PartitionTrip", exchange.trip))
 
         def change(partition: Any, group: PartitionGroup, key: TopicKey) -> None:
             transactional_batches.take_answer(exchange, partition, key)
@@ -130,15 +137,33 @@ class ProducedPartitionsFilter:
         return FORWARD
 
 
-def _with_virtual_partitions(response: ProduceResponse, trip: PartitionTrip) -> ResponseStep:
-    for topic in in_steps(response.responses):
-        key = topic.name.encode() if topic.name else topic.topic_id
-        for partition in in_steps(topic.partition_responses if trip.has(key) else ()):
-            virtual = trip.virtual_of(key, partition.index)
-            if virtual < 0:
-                return Close("an answer names a partition that the request did not name")
-            partition.index = virtual
+def _joined(exchange: Exchange, response: ProduceResponse, trip: PartitionTrip) -> ResponseStep:
+    """Put the answers to all requests that one became on the compiled way into the last one."""
+    joined: dict[TopicKey, Any] = {}
+    for part, answer in enumerate([*_part_answers(exchange, trip), response]):
+        if not isinstance(answer, ProduceResponse):
+            return answer
+        response.throttle_time_ms = max(response.throttle_time_ms, answer.throttle_time_ms)
+        for topic in in_steps(answer.responses):
+            key = topic.name.encode() if topic.name else topic.topic_id
+            for partition in in_steps(topic.partition_responses if trip.has(key) else ()):
+                virtual = trip.virtual_of(key, partition.index, part)
+                if virtual < 0:
+                    return Close("an answer names a partition that the request did not name")
+                partition.index = virtual
+            add_topic(joined, topic, _DIVISION.response)
+    response.responses = list(joined.values())
     return FORWARD
+
+
+def _part_answers(exchange: Exchange, trip: PartitionTrip) -> Iterator[ProduceResponse | ResponseStep]:
+    """Yield the answers to all parts but the last with the client's names; a Need or Close: there are no more."""
+    schema, version = ProduceResponse.SCHEMA, exchange.api_version
+    for frame in trip.answers:
+        offset, _ = response_body_offset(frame, schema.response_header_version(version) >= 1)
+        answer: Any = decode(compile_layout(schema.name, version), frame, offset)
+        step = translation.to_virtual(exchange.scope.namespace, answer, version, knows_former=True)
+        yield answer if isinstance(step, Forward) else step
 
 
 class _Measured(NamedTuple):

@@ -254,7 +254,7 @@ class VirtualTopics:
         if partitions is not None and (not has_ways or isinstance(found, RecordWay)):
             return None  # The way of its records would not divide them.
         if partitions is not None:
-            way = PartitionWay(found, found if is_answer else value, partitions)
+            way = PartitionWay(found, found if is_answer else value, partitions, self.count)
             # Only the engine reads this table, and it knows ways.
             return _remember(names, slot, value, cast("bytes", way))
         # An ID that was masked because it is absent may exist later.
