@@ -75,6 +75,11 @@ class ClusterRoutes:
         """Return the request of a frame if one broker leads all that it names; None: that has to be found out."""
         return self._straight.read(segments, self._now_ms())
 
+    @property
+    def read_straight(self) -> Callable[[list[bytes | memoryview], int], StraightRequest | None]:
+        """The same with the time, in milliseconds of the engine's monotonic clock, as compiled code calls it."""
+        return self._straight.read
+
     def unknown(self, split: Split, shapes: Shapes, elsewhere: int = -1) -> list[bytes]:
         """Decide where the partitions of a request go; return the topics that have to be looked up first."""
         table = self._by_id if shapes.is_by_id else self._by_name

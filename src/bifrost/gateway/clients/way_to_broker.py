@@ -74,9 +74,8 @@ class WayToBroker:
             from bifrost.gateway.routing.router import Router  # Only for those who have such an address.
 
             self._session.needs_whole = True
-            return Router(
-                client, self._gateway, self._gateway.tenants.rooms, self.cluster, lambda: self._login
-            )
+            rooms, session = self._gateway.tenants.rooms, self._session
+            return Router(client, session, self._gateway, rooms, self.cluster, lambda: self._login)
         await self._gateway.connects.turn()
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)

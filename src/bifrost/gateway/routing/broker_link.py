@@ -22,6 +22,7 @@ from bifrost.gateway.brokers.broker_connection import (
 )
 from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.routing.straight_relay import StraightLink, StraightRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
@@ -49,17 +50,13 @@ class _Part(NamedTuple):
     due_s: float
 
 
-class BrokerLink:
+class BrokerLink(StraightLink):
     """A connection to one broker, made when the first part is sent."""
 
     def __init__(self, router: "Router", node_id: int, forget: Callable[[], None]) -> None:
         """Connect to nothing yet; `forget` is called when the link is lost."""
+        super().__init__()
         self._router, self.node_id, self._forget = router, node_id, forget
-        self._unsent: deque[_Part] = deque()
-        self._awaited: deque[tuple[Answered, float]] = deque()
-        self._connection: BrokerConnection | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._is_finishing = False
         self._is_lost = self._waits_unanswered = self._has_unanswered = False
 
@@ -72,51 +69,51 @@ class BrokerLink:
             timeout_s: how long the answer may take.
         """
         due_s = self._router.loop.time() + timeout_s
-        if self._task is None and not self._unsent and self._is_open:
+        if self.task is None and not self.unsent and self._is_open:
             self._write(segments, answered, due_s)
         else:
-            self._unsent.append(_Part(segments, answered, due_s))
-            self._watch(due_s)
-            if self._task is None:
+            self.unsent.append(_Part(segments, answered, due_s))
+            self.watch(due_s)
+            if self.task is None:
                 self._go_on()
 
     @property
     def is_stuck(self) -> bool:
         """Whether parts wait to be written that no answer bounds: then the client may not be read."""
-        connection = self._connection
-        if connection is not None and not connection.is_write_paused and not self._unsent:
+        connection = self.connection
+        if connection is not None and not connection.is_write_paused and not self.unsent:
             self._waits_unanswered = False
             return False
-        return self._waits_unanswered or any(one.answered is None for one in self._unsent)
+        return self._waits_unanswered or any(one.answered is None for one in self.unsent)
 
     @property
     def _is_open(self) -> bool:
-        connection = self._connection
+        connection = self.connection
         return connection is not None and connection.transport is not None and not connection.is_login_due
 
     def _write(self, segments: list[Buffer], answered: Answered | None, due_s: float) -> None:
-        assert self._connection is not None
-        assert self._connection.transport is not None
+        assert self.connection is not None
+        assert self.connection.transport is not None
         if answered is None:
             self._waits_unanswered = self._has_unanswered = True
         else:
-            self._awaited.append((answered, due_s))
-            if self._timer is None:
-                self._watch(due_s)
-        self._connection.transport.writelines(segments)
+            self.awaited.append((answered, due_s))
+            if self.timer is None:
+                self.watch(due_s)
+        self.connection.transport.writelines(segments)
 
     def _go_on(self) -> None:
         """Connect, or renew the login, if that is what parts wait for."""
-        if self._is_lost or self._task is not None:
+        if self._is_lost or self.task is not None:
             return
-        connection = self._connection
+        connection = self.connection
         if connection is None:
-            self._task = self._router.loop.create_task(self._connect())
-        elif connection.is_login_due and not self._awaited:
-            self._task = self._router.loop.create_task(self._renew_login(connection))
+            self.task = self._router.loop.create_task(self._connect())
+        elif connection.is_login_due and not self.awaited:
+            self.task = self._router.loop.create_task(self._renew_login(connection))
         elif not connection.is_login_due:
-            while self._unsent and self._is_open:
-                self._write(*self._unsent.popleft())
+            while self.unsent and self._is_open:
+                self._write(*self.unsent.popleft())
             self._router.update()
             if self._is_finishing:
                 self.close()
@@ -141,7 +138,7 @@ class BrokerLink:
             report("route", error, node_id=self.node_id)
             self._lose(type(error).__name__)
         finally:
-            self._task = None
+            self.task = None
         self._go_on()
 
     def _take(self, made: BrokerConnection) -> None:
@@ -155,8 +152,15 @@ class BrokerLink:
         made.framer.enter(rooms.room(self._router.tenant), is_answer=True)
         if isinstance(made.transport, SocketTransport):
             made.transport.count_in(rooms.backlogs)
-        self._connection = made
+        self.connection = made
+        self._relay(made)
         self.update_reading()
+
+    def _relay(self, connection: BrokerConnection) -> None:
+        """Let compiled code read the broker's answers, from after a login until the next one."""
+        if connection.transport is not None:
+            relay = StraightRelay(connection.framer, self._router, self, connection)
+            connection.transport.set_protocol(relay)
 
     async def _renew_login(self, connection: BrokerConnection) -> None:
         router = self._router
@@ -166,13 +170,14 @@ class BrokerLink:
                 raise LoginError("the account that the connection was made with is not in the configuration")
             limit_ms = router.gateway.limits.upstream_connect_timeout_ms
             await renew_login(connection, broker, login, limit_ms)
+            self._relay(connection)
         except BrokerError as error:
             self._lose(str(error))
         except Exception as error:
             report("route", error, node_id=self.node_id)
             self._lose(type(error).__name__)
         finally:
-            self._task = None
+            self.task = None
         self._go_on()
 
     # -- what the broker connection calls
@@ -183,15 +188,24 @@ class BrokerLink:
             frames = framer.buffer_updated(nbytes)
         except FrameTooLarge:
             frames = []
+        self.take_frames(frames, framer)
+        if not self._is_lost and not framer.see():
+            self.update_reading()
+
+    def take_frames(self, frames: list[Buffer], framer: Framer) -> None:
+        """Give answers to those who wait for them, and go on with what waits until all are there.
+
+        Args:
+            frames: the answers, without their lengths.
+            framer: the connection's, which says if no more will come.
+        """
         if frames and not self._give(frames):
             self._lose("the broker sent what no request asked for")
             return
         if framer.failed is not None:
             self._lose(str(framer.failed))
             return
-        if not framer.see():
-            self.update_reading()
-        if frames and not self._awaited and self._unsent:
+        if not self.awaited and self.unsent:
             self._go_on()
 
     def _give(self, frames: list[Buffer]) -> bool:
@@ -200,9 +214,9 @@ class BrokerLink:
         with_others = len(frames) > 1 and router.begin_batch()
         try:
             for frame in frames:
-                if not self._awaited:
+                if not self.awaited:
                     return False
-                router.give(self._awaited.popleft()[0], keep(frame), may_be_done=True)
+                router.give(self.awaited.popleft()[0], keep(frame), may_be_done=True)
         finally:
             if with_others:
                 router.end_batch()
@@ -210,7 +224,7 @@ class BrokerLink:
 
     def update_reading(self) -> None:
         """Read the broker's answers only while there is room for them, and the client takes them."""
-        connection = self._connection
+        connection = self.connection
         self._router.update()
         if connection is None or connection.transport is None:
             return
@@ -221,7 +235,7 @@ class BrokerLink:
 
     def broker_login_due(self) -> None:
         """Send nothing more until the login is renewed; do that at once if nothing is awaited."""
-        if self._unsent:
+        if self.unsent:
             self._go_on()
 
     def end(self, reason: CloseReason, detail: str) -> None:
@@ -230,23 +244,22 @@ class BrokerLink:
 
     # -- the end
 
-    def _watch(self, due_s: float) -> None:
-        if self._timer is None and not self._is_lost:
-            self._timer = self._router.loop.call_at(due_s, self._look)
+    def watch(self, due_s: float) -> None:
+        """Look at `due_s`, by the loop's time, whether the oldest part is late, if that is not planned yet."""
+        if self.timer is None and not self._is_lost:
+            self.timer = self._router.loop.call_at(due_s, self._look)
 
     def _look(self) -> None:
         """Give up if the oldest part is late; else look again when it would be."""
-        self._timer = None
-        due = [one[0].due_s for one in (self._unsent,) if one] + [
-            one[0][1] for one in (self._awaited,) if one
-        ]
+        self.timer = None
+        due = [one[0].due_s for one in (self.unsent,) if one] + [one[0][1] for one in (self.awaited,) if one]
         if not due:
             return
         if min(due) <= self._router.loop.time():
             self._router.note_late()
             self._lose("the broker did not answer in time", is_away=True)
         else:
-            self._watch(min(due))
+            self.watch(min(due))
 
     def _lose(self, detail: str, *, is_away: bool = False) -> None:
         """Close; parts that are not answered fail.
@@ -259,12 +272,12 @@ class BrokerLink:
         if self._is_lost:
             return
         # A broker that cannot take what it need not answer closes the connection, and so does the gateway.
-        has_dropped = self._has_unanswered or any(one.answered is None for one in self._unsent)
+        has_dropped = self._has_unanswered or any(one.answered is None for one in self.unsent)
         self.close()
         self._forget()
         log.debug("route_lost", node_id=self.node_id, tenant=self._router.tenant, detail=detail)
-        awaited, self._awaited = self._awaited, deque()
-        unsent, self._unsent = self._unsent, deque()
+        awaited, self.awaited = self.awaited, deque()
+        unsent, self.unsent = self.unsent, deque()
         self._router.lost(self.node_id, is_away=is_away, has_dropped=has_dropped)
         for answered, _ in awaited:
             self._router.give(answered, None, may_be_done=True)
@@ -275,16 +288,16 @@ class BrokerLink:
     def finish(self) -> None:
         """Send what was given, and close; the client waits for no answer any more."""
         self._is_finishing = True
-        if not self._unsent:
+        if not self.unsent:
             self.close()
 
     def close(self) -> None:
         """Close without telling those who wait."""
         self._is_lost = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        task, connection = self._task, self._connection
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        task, connection = self.task, self.connection
         if task is not None and task is not asyncio.current_task(self._router.loop):
             task.cancel()
         if connection is not None:

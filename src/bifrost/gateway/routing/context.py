@@ -19,6 +19,9 @@ class RoutedClient(Protocol):
     def broker_frames(self, frames: list[bytes | memoryview], framer: Framer) -> None:
         """Take answers, in the order of the requests."""
 
+    def flush(self) -> None:
+        """Write the answers that the session has for the client."""
+
     def update_reading(self) -> None:
         """Update which side is read."""
 

@@ -29,21 +29,21 @@ class RouteTurns:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for nothing yet."""
         self._loop = loop
-        self._waiting: dict[str | None, deque[RouteOne]] = {}
+        self.waiting: dict[str | None, deque[RouteOne]] = {}
         """By tenant; the first one has its turn."""
         self._is_due = False
 
     def __bool__(self) -> bool:
         """Whether requests wait."""
-        return bool(self._waiting)
+        return bool(self.waiting)
 
     def has(self, tenant: str | None) -> bool:
         """Whether requests of a tenant wait."""
-        return tenant in self._waiting
+        return tenant in self.waiting
 
     def wait(self, tenant: str | None, route_one: RouteOne) -> None:
         """Route the requests of a connection, in turn with those of others."""
-        self._waiting.setdefault(tenant, deque()).append(route_one)
+        self.waiting.setdefault(tenant, deque()).append(route_one)
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._go_on)
@@ -51,16 +51,16 @@ class RouteTurns:
     def _go_on(self) -> None:
         self._is_due = False
         ends_s = time.perf_counter() + SLICE_S  # The loop's own time stands still within a turn.
-        while self._waiting and time.perf_counter() < ends_s:
-            tenant = next(iter(self._waiting))
-            connections = self._waiting[tenant]
+        while self.waiting and time.perf_counter() < ends_s:
+            tenant = next(iter(self.waiting))
+            connections = self.waiting[tenant]
             route_one = connections.popleft()
             if route_one():
                 connections.append(route_one)
-            del self._waiting[tenant]
+            del self.waiting[tenant]
             if connections:
-                self._waiting[tenant] = connections  # Behind the others.
-        if self._waiting and not self._is_due:
+                self.waiting[tenant] = connections  # Behind the others.
+        if self.waiting and not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._go_on)
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bifrost.filters.error_response import error_response
+from bifrost.forwarding.forwarding import Forwarding
 from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Cluster
@@ -26,7 +27,7 @@ from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.gateway.routing.route_turns import AT_ONCE, turns_of
 from bifrost.gateway.routing.split_requests import straight_answer, straight_timeout_s
-from bifrost.routes.frame_cutter import cut_frames
+from bifrost.gateway.routing.straight_relay import StraightRouter
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
@@ -54,7 +55,7 @@ class Turn:
         self.answer: Buffer | None = None
 
 
-class Router:
+class Router(StraightRouter):
     """The broker side of one client's connection at a listener with a single address."""
 
     is_login_due = False
@@ -63,6 +64,7 @@ class Router:
     def __init__(
         self,
         client: RoutedClient,
+        session: Forwarding,
         gateway: RouteContext,
         rooms: Rooms,
         cluster: Cluster,
@@ -72,6 +74,7 @@ class Router:
 
         Args:
             client: gets the answers.
+            session: the client's, which rewrites them.
             gateway: its gateway.
             rooms: where the bytes of answers are counted.
             cluster: the physical cluster of the client's tenant.
@@ -79,25 +82,22 @@ class Router:
         """
         from bifrost.gateway.routing.dispatch import Dispatch
 
+        loop = asyncio.get_running_loop()
+        self._route_turns = turns_of(loop)
+        super().__init__(client, session, cluster.routes.read_straight, self._route_turns.waiting, loop)
         self._client, self.gateway, self.cluster, self.login = client, gateway, cluster, login
         self.rooms = rooms
-        self.loop = asyncio.get_running_loop()
+        self.loop = loop
         self.transport: RouteTransport | None = RouteTransport(self.receive, self._read, self._close)
         self.framer = Framer(1024)
         """Of nothing: each link has its own."""
         self.is_read = True
         """Whether the client takes answers."""
-        self._turns: deque[Turn | StraightRequest] = deque()
-        self._held: deque[Request] = deque()
-        """Requests that wait for a look-up."""
-        self._fresh: deque[list[Buffer]] = deque()
-        """Frames that wait to be routed, behind those."""
-        self._route_turns, self._awaits_turn = turns_of(self.loop), False
+        self._awaits_turn = False
         self._links: dict[tuple[int, bool], BrokerLink] = {}
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
-        self._is_in_batch = False
-        self._is_receiving = self._is_delivering = self._is_updating = self._is_closed = False
+        self._is_updating = False
         self._home = -1
         self._dispatch = Dispatch(self)
 
@@ -126,48 +126,46 @@ class Router:
 
     # -- from the session
 
-    def receive(self, segments: list[Buffer]) -> None:
-        """Route whole frames of requests. What is answered at once is given back later: the session still writes."""
-        self._is_receiving = True
-        try:
-            frames = cut_frames(segments)
-            if not self._awaits_turn and not self._route_turns.has(self.tenant):
-                for frame in frames[:AT_ONCE]:
-                    self._route(frame)
-                del frames[:AT_ONCE]
-            self._fresh.extend(frames)
-            if self._fresh and not self._awaits_turn:
-                self._awaits_turn = True
-                self._route_turns.wait(self.tenant, self._route_one)
-                self.update()
-        except Exception as error:
-            self.fail(error)
-        finally:
-            self._is_receiving = False
-        if self._turns and self._turns[0].answer is not None:
-            self.loop.call_soon(self._deliver_later)
+    def route(self, frames: list[list[Buffer]], is_tried: bool) -> None:
+        """Route the requests that do not go straight to a broker, and those behind them.
 
-    def _route(self, frame: list[Buffer]) -> None:
-        if not self._held and (straight := self.cluster.routes.straight(frame)) is not None:
-            if straight.is_answered and not self._is_closed:
-                self._turns.append(straight)
+        Args:
+            frames: the requests, in their order.
+            is_tried: whether the first one is known not to go straight.
+        """
+        if not self._awaits_turn and not self._route_turns.has(self.tenant):
+            for frame in frames[:AT_ONCE]:
+                self._route(frame, is_tried=is_tried)
+                is_tried = False
+            del frames[:AT_ONCE]
+        self.fresh.extend(frames)
+        if self.fresh and not self._awaits_turn:
+            self._awaits_turn = True
+            self._route_turns.wait(self.tenant, self._route_one)
+            self.update()
+
+    def _route(self, frame: list[Buffer], *, is_tried: bool = False) -> None:
+        straight = None if self.held or is_tried else self.cluster.routes.straight(frame)
+        if straight is not None:
+            if straight.is_answered and not self.is_closed:
+                self.turns.append(straight)
             answered = straight if straight.is_answered else None
             self.link(straight.node).send(straight.segments, answered, straight_timeout_s(straight))
             return
         request = read_request(frame)
-        if self._held or not self._dispatch.begin(request, is_last=False):
-            self._held.append(request)
+        if self.held or not self._dispatch.begin(request, is_last=False):
+            self.held.append(request)
             if self._task is None:
                 self._task = self.loop.create_task(self._look_up())
 
     def _route_one(self) -> bool:
         """Route the request that has waited longest; return whether there are more."""
         try:
-            if self._fresh:
-                self._route(self._fresh.popleft())
+            if self.fresh:
+                self._route(self.fresh.popleft())
         except Exception as error:
             self.fail(error)
-        if self._fresh:
+        if self.fresh:
             return True
         self._awaits_turn = False
         self.update()  # The client is read again, and may be in line again by itself.
@@ -176,20 +174,20 @@ class Router:
     async def _look_up(self) -> None:
         """Learn what the first held request needs, until none is held."""
         try:
-            while self._held:
-                request = self._held[0]
+            while self.held:
+                request = self.held[0]
                 # What is not known then goes to any broker, which has the error for it.
                 with suppress(BrokerError):
                     await self._dispatch.look_up(request)
                 is_last = True
-                while self._held and self._dispatch.begin(self._held[0], is_last=is_last):
-                    self._held.popleft()
+                while self.held and self._dispatch.begin(self.held[0], is_last=is_last):
+                    self.held.popleft()
                     is_last = False
         except Exception as error:
             self.fail(error)
         finally:
             self._task = None
-            if self._is_closed:
+            if self.is_closed:
                 self._finish_links()
 
     # -- to the brokers
@@ -200,6 +198,8 @@ class Router:
         link = self._links.get(key)
         if link is None:
             link = self._links[key] = BrokerLink(self, node_id, lambda: self._drop(key))
+            if not polls:
+                self.straight_links[node_id] = link
             link.update_reading()
         return link
 
@@ -208,7 +208,10 @@ class Router:
         self.link(node_id).send(request.segments, answered, request.way.timeout_s)
 
     def _drop(self, key: tuple[int, bool]) -> None:
+        node_id, is_for_polls = key
         self._links.pop(key, None)
+        if not is_for_polls:
+            self.straight_links.pop(node_id, None)
 
     def lost(self, node_id: int, *, is_away: bool, has_dropped: bool) -> None:
         """Take note of a lost link; what a broker led and coordinated that is away is asked for again."""
@@ -225,48 +228,14 @@ class Router:
     def turn(self) -> Turn:
         """Return the place of the next answer."""
         turn = Turn()
-        if not self._is_closed:
-            self._turns.append(turn)
+        if not self.is_closed:
+            self.turns.append(turn)
         return turn
 
     def answer(self, turn: Turn | StraightRequest, frame: Buffer) -> None:
         """Give an answer, a frame without its length; it leaves when those before it have."""
         turn.answer = frame
-        if not self._is_receiving and not self._is_in_batch:
-            self._deliver()
-
-    def begin_batch(self) -> bool:
-        """Let answers wait until `end_batch`, so that the client gets them in one write; False: they do already."""
-        if self._is_in_batch:
-            return False
-        self._is_in_batch = True
-        return True
-
-    def end_batch(self) -> None:
-        """Give the answers that have waited."""
-        self._is_in_batch = False
-        if not self._is_receiving:
-            self._deliver_later()
-
-    def _deliver_later(self) -> None:
-        try:
-            self._deliver()
-        except Exception as error:
-            self.fail(error)
-
-    def _deliver(self) -> None:
-        if self._is_delivering or self._is_closed:
-            return
-        self._is_delivering = True
-        try:
-            while self._turns and self._turns[0].answer is not None:
-                ready: list[Buffer] = []
-                while self._turns and (found := self._turns[0].answer) is not None:
-                    self._turns.popleft()
-                    ready.append(found)
-                self._client.broker_frames(ready, self.framer)
-        finally:
-            self._is_delivering = False
+        self.deliver()
 
     def answer_error(self, turn: Turn, request: Request, code: ErrorCode) -> None:
         """Answer a request with an error for all that it is about."""
@@ -278,12 +247,12 @@ class Router:
 
     def end(self, detail: str) -> None:
         """End the client's connection: a broker that it cannot do without is lost."""
-        if not self._is_closed:
+        if not self.is_closed:
             self._client.end(CloseReason.BROKER_CLOSED, detail)
 
     def fail(self, error: Exception) -> None:
         """End the client's connection for an error in what a broker sent, or of the gateway's own."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if isinstance(error, WireError):
             self._client.end(CloseReason.BROKER_MISBEHAVED, str(error))
@@ -293,21 +262,21 @@ class Router:
 
     def give(self, answered: Answered, frame: Buffer | None, *, may_be_done: bool) -> None:
         """Give an answer of a broker to the request that awaits it; an error ends this client's connection alone."""
-        if self._is_closed:
+        if self.is_closed:
             return
         try:
             if not isinstance(answered, StraightRequest):
                 answered(frame, may_be_done)
             elif frame is None or not answered.take(frame):
                 self.answer(answered, straight_answer(self, answered, frame, may_be_done=may_be_done))
-            elif not self._is_receiving and not self._is_in_batch:
-                self._deliver()
+            else:
+                self.deliver()
         except Exception as error:
             self.fail(error)
 
     def update(self) -> None:
         """Let the client's connection decide anew which side is read."""
-        if not self._is_updating and not self._is_closed:
+        if not self._is_updating and not self.is_closed:
             self._is_updating = True
             try:
                 self._client.update_reading()
@@ -343,21 +312,22 @@ class Router:
 
     def _close(self) -> None:
         """End: what the client has produced still goes to the brokers, as bytes do that a socket has taken."""
-        self._is_closed, self.transport, self.is_read = True, None, True
+        self.is_closed, self.transport, self.is_read = True, None, True
         self._dispatch.close()
-        self._turns.clear()
+        self.turns.clear()
         for task in self._side_tasks:
             task.cancel()
-        requests = [*self._held, *map(read_request, self._fresh)]
-        self._fresh.clear()
-        self._held = deque(one for one in requests if one.api_key == ApiKey.PRODUCE)
-        if self._held and self._task is None:
+        requests = [*self.held, *map(read_request, self.fresh)]
+        self.fresh.clear()
+        self.held = deque(one for one in requests if one.api_key == ApiKey.PRODUCE)
+        if self.held and self._task is None:
             self._task = self.loop.create_task(self._look_up())
         elif self._task is None:
             self._finish_links()
 
     def _finish_links(self) -> None:
-        self._held.clear()
+        self.held.clear()
         for link in tuple(self._links.values()):
             link.finish()
         self._links.clear()
+        self.straight_links.clear()

@@ -1,0 +1,216 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Straight requests at a single address, from the client's socket to their broker's and back, in compiled code.
+
+    client's relay ──▶ StraightRouter.receive ──▶ the socket of the broker that leads all its partitions
+                         │ another request, a broker without a connection, or one behind requests that wait
+                         └──────────▶ Router.route
+
+    client's socket ◀── session ◀── StraightRelay ◀── that broker's socket
+                                      │ an error, an answer to anything else, or bytes that are no frame
+                                      └──────────▶ BrokerLink.take_frames
+
+Both only shorten what `Router` and `BrokerLink` do, which have the same queues: what is unusual takes the long way, in
+its order.
+"""
+
+import asyncio
+from collections import deque
+
+from libc.stdint cimport int64_t
+
+from bifrost.forwarding.clock cimport clock_ns
+from bifrost.forwarding.forwarding cimport Forwarding
+from bifrost.forwarding.lane cimport PASSES
+from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
+from bifrost.wire.framer cimport Framer
+
+from bifrost.gateway.routing.split_requests import straight_timeout_s
+from bifrost.routes.frame_cutter import cut_frames
+from bifrost.routes.straight import StraightRequest
+from bifrost.wire.errors import FrameTooLarge
+from bifrost.wire.window import keep
+
+cdef enum:
+    AT_ONCE = 64    # requests that are sent on as they arrive, some 0.2 ms; `route_turns.py` has the others
+
+
+cdef class StraightLink:
+    """What a router's connection to a broker is to straight requests."""
+
+    def __init__(self):
+        self.connection = self.task = self.timer = None
+        self.awaited, self.unsent = deque(), deque()
+
+    cdef bint is_ready(self) except -1:
+        """Whether what is sent now leaves at once, and behind all that was sent before."""
+        connection = self.connection
+        return (connection is not None and self.task is None and not self.unsent
+                and connection.transport is not None and not connection.is_login_due)
+
+
+cdef class StraightRouter:
+    """What a router is to straight requests and their answers."""
+
+    def __init__(self, client, Forwarding session not None, read, waiting, loop):
+        self.client, self.session, self.read, self.waiting, self.loop = client, session, read, waiting, loop
+        self.turns, self.held, self.fresh = deque(), deque(), deque()
+        self.straight_links = {}
+
+    # -- requests
+
+    def receive(self, list segments not None):
+        """Send whole frames of requests on. What is answered at once is given back later: the session still writes."""
+        cdef Py_ssize_t done = 0, count
+        cdef bint is_tried = False
+        if self.is_closed:
+            return
+        self.is_receiving = True
+        try:
+            frames = cut_frames(segments)
+            count = len(frames)
+            if not self.held and not self.fresh and self.client.tenant not in self.waiting:
+                while done < count and done < AT_ONCE:
+                    is_tried = not self.send_straight(<list>frames[done])
+                    if is_tried:
+                        break
+                    done += 1
+            if done < count:
+                self.route(frames[done:] if done else frames, is_tried)
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self.is_receiving = False
+        if self.turns and self.turns[0].answer is not None:
+            self.loop.call_soon(self.deliver)
+
+    cdef bint send_straight(self, list frame) except -1:
+        """Send a request to the broker that leads all its partitions; False: it goes another way."""
+        cdef StraightLink link
+        cdef int64_t now_ns = clock_ns()
+        straight = self.read(frame, now_ns // 1_000_000)
+        if straight is None or not straight.is_answered:
+            return False
+        found = self.straight_links.get(straight.node)
+        if found is None:
+            return False
+        link = <StraightLink>found
+        if not link.is_ready():
+            return False
+        due_s = now_ns / 1e9 + straight_timeout_s(straight)
+        self.turns.append(straight)
+        link.awaited.append((straight, due_s))
+        if link.timer is None:
+            link.watch(due_s)
+        link.connection.transport.writelines(straight.segments)
+        return True
+
+    # -- answers
+
+    cdef bint take_answer(self, StraightLink link, frame) except -1:
+        """Take the answer to a straight request; False: it answers another one, or has something unusual."""
+        if not link.awaited:
+            return False
+        answered = link.awaited[0][0]
+        if type(answered) is not StraightRequest or not answered.take(frame):
+            return False
+        link.awaited.popleft()
+        if (self.turns and self.turns[0] is answered and not self.is_closed and not self.is_receiving
+                and not self.is_in_batch and not self.is_delivering and self.passes(frame)):
+            self.turns.popleft()
+            return True
+        answered.answer = keep(frame)
+        return True
+
+    cdef bint passes(self, frame) except -1:
+        """Let the session send an answer to the client; False: it has to decide, in its Python code."""
+        # A held request may continue when an answer has arrived.
+        if self.session._held_requests:
+            return False
+        try:
+            return self.session.pass_back(frame) == PASSES
+        except Exception:
+            return False  # The frame had no effect; it fails again where errors are explained.
+
+    cdef int give_ready(self) except -1:
+        """Give the client the answers that are next, until one is awaited."""
+        cdef list rest
+        cdef bint has_given = True
+        while has_given and not self.is_closed:
+            rest, has_given = [], False
+            while self.turns:
+                frame = self.turns[0].answer
+                if frame is None:
+                    break
+                has_given = True
+                if rest or not self.passes(frame):
+                    rest.append(frame)
+                self.turns.popleft()
+            if rest:
+                self.client.broker_frames(rest, self.framer)
+            elif self.session.to_client:
+                self.client.flush()
+        return 0
+
+    def deliver(self):
+        """Give the client the answers that are next, unless more of them come at once."""
+        if self.is_delivering or self.is_closed or self.is_receiving or self.is_in_batch:
+            return
+        self.is_delivering = True
+        try:
+            self.give_ready()
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self.is_delivering = False
+
+    def begin_batch(self):
+        """Let answers wait until `end_batch`, so that the client gets them in one write; False: they do already."""
+        was_in_batch, self.is_in_batch = self.is_in_batch, True
+        return not was_in_batch
+
+    def end_batch(self):
+        """Give the answers that have waited."""
+        self.is_in_batch = False
+        self.deliver()
+
+
+cdef class CompiledStraightRelay(CompiledRelay):
+    """From a broker's socket to a router's client."""
+
+    cdef StraightRouter router
+    cdef StraightLink link
+
+    def __init__(self, Framer framer not None, StraightRouter router not None, StraightLink link not None, protocol):
+        self.framer, self.session, self.router, self.link = framer, router.session, router, link
+        self.owner, self.protocol, self.fd = link, protocol, -1
+
+    def connection_lost(self, exc):
+        self.protocol.connection_lost(exc)
+        self.owner = self.protocol = self.link = None
+
+    cdef int take(self, Py_ssize_t size, Forwarding session) except -1:
+        cdef list frames = None
+        cdef Py_ssize_t done = 0, count = 0
+        cdef StraightLink link = self.link
+        cdef StraightRouter router = self.router
+        try:
+            frames = self.framer.take(size, None, False)
+        except FrameTooLarge:
+            pass  # `failed` says so.
+        if frames is not None:
+            count = len(frames)
+            while done < count and router.take_answer(link, frames[done]):
+                done += 1
+            if done:
+                router.deliver()
+        if done < count or self.framer.failed is not None or not link.awaited and link.unsent:
+            link.take_frames([] if frames is None else frames[done:], self.framer)
+        if self.framer.frame is not None and not self.framer.settle(False) and self.owner is not None:
+            self.owner.update_reading()
+        return 0
+
+
+class StraightRelay(CompiledStraightRelay, asyncio.BufferedProtocol):
+    """Relays what a broker answers."""
+
+    __slots__ = ()
