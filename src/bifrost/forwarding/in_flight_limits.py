@@ -10,7 +10,7 @@ a timer looks for room that they have made.
 
 import sys
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -101,13 +101,17 @@ class InFlightLimits:
 
         Args:
             most: most requests of all tenants together.
-            most_of: most requests of a tenant, by its name; None: the tenant has no limit of its own.
+            most_of: most requests of a tenant that has a limit of its own, by its name.
         """
-        self.of_all.most = most
-        self._most = most_of
-        for tenant, queue in self._queues.items():
-            queue.load.most = self._most_of(tenant)
-            self._have_turns(queue)
+        former, self._most = self._most, most_of
+        changed: Iterable[str] = former.keys() | most_of.keys()
+        if most != self.of_all.most:
+            self.of_all.most, changed = most, tuple(self._queues)
+        for tenant in changed:
+            queue = self._queues.get(tenant)
+            if queue is not None:
+                queue.load.most = self._most_of(tenant)
+                self._have_turns(queue)
 
     def spend_in(self, spending: Spending, note_short: Callable[[Load], None]) -> None:
         """From now on note in `spending` which tenants use time.

@@ -9,7 +9,7 @@ The engine counts (`Room`); it calls here only while a connection waits.
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from bifrost.forwarding.room import LARGE_BYTES, Room
@@ -78,13 +78,19 @@ class Rooms:
             total: the limit of the process.
             each: the limit of a tenant that has none of its own.
             unauthenticated: the limit of all clients that have not authenticated.
-            most_of: tenants' own limits, by name; None: the tenant has none of its own.
+            most_of: the limits of tenants that have one of their own, by name.
         """
+        of_all = self.of_all.most, self._most_of_each, self._most_unauthenticated
+        changed: Iterable[str | None] = self._most.keys() | most_of.keys()
+        if of_all != (total, each, unauthenticated):
+            changed = tuple(self._queues)
         self.of_all.most, self.of_all.for_small = total, total // FOR_SMALL
         self.backlogs.most = total // FOR_BACKLOGS
         self._most, self._most_of_each, self._most_unauthenticated = most_of, each, unauthenticated
-        for tenant, queue in self._queues.items():
-            self._set_most(tenant, queue.room)
+        for tenant in changed:
+            queue = self._queues.get(tenant)
+            if queue is not None:
+                self._set_most(tenant, queue.room)
         self._have_turns()
 
     def room(self, tenant: str | None) -> Room:

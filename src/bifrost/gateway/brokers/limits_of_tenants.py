@@ -9,11 +9,13 @@ from bifrost.config.fields.tenants import Tenant
 
 @dataclass(frozen=True, slots=True)
 class LimitsOfTenants:
-    """The limits that tenants have of their own, by the tenants' names; None: the tenant has no such limit."""
+    """The limits that tenants have of their own, by the tenants' names."""
 
     each: Mapping[str, TenantLimits]
-    max_in_flight_requests: Mapping[str, int | None]
-    max_buffered_bytes: Mapping[str, int | None]
+    max_in_flight_requests: Mapping[str, int]
+    """Of the tenants that have such a limit."""
+    max_buffered_bytes: Mapping[str, int]
+    """Likewise."""
 
     @classmethod
     def of(cls, tenants: Iterable[Tenant]) -> "LimitsOfTenants":
@@ -21,6 +23,6 @@ class LimitsOfTenants:
         each = {one.name: one.limits for one in tenants}
         return cls(
             each,
-            {name: one.max_in_flight_requests for name, one in each.items()},
-            {name: one.max_buffered_bytes for name, one in each.items()},
+            {name: found for name, one in each.items() if (found := one.max_in_flight_requests) is not None},
+            {name: found for name, one in each.items() if (found := one.max_buffered_bytes) is not None},
         )

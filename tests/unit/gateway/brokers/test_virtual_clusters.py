@@ -13,6 +13,7 @@ from bifrost.session.virtual_clusters import VirtualClusters
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.acls.broker_authority import BrokerAuthority
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from support.physical_names import prefix_of
 from unit.gateway.test_gateway import CONFIG
 
@@ -196,7 +197,7 @@ def test_a_tenant_has_its_virtual_partitions_in_all_its_namespaces() -> None:
     globex = clusters.of_tenant("globex")
     below = clusters.of(Account("reader", "globex", namespace=("eu",)))
 
-    assert globex.virtual_partitions.rules.map_of("orders") == (12, 4)
+    assert globex.virtual_partitions.rules.map_of("orders") == PartitionMap(12, 4)
     assert globex.virtual_partitions.rules.map_of("eu:orders") is None
     assert below.virtual_partitions is globex.virtual_partitions
     assert clusters.of_tenant("acme").virtual_partitions is None

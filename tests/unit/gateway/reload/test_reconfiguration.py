@@ -85,6 +85,9 @@ def longest_turn(folder: Path, tenants: int, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(steps, "perf_counter", itertools.count().__next__)
     AUTHORITY.server("gateway").write(folder, "gateway")
     gateway = Gateway(configuration(folder, tenants))
+    for tenant in gateway.config.tenants:  # All of them have sent something.
+        gateway.shared.lanes.in_flight_limits.load(tenant.name)
+        gateway.tenants.rooms.room(tenant.name)
     turns, calls = [0], [0]
     run = asyncio.Handle._run
 
