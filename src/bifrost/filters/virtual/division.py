@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _Struct = TypeVar("_Struct", bound=Struct)
 
+RECORDS_ROUNDS = 1_000
+"""For so many rounds of a loop stand the records of a partition: there may be a pause before each."""
 NO_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -50,6 +52,8 @@ class Division:
     """Makes a topic of the answer, with its name and ID, without partitions."""
     refused: Callable[[int, int], Any]
     """Makes a partition of the answer, with its number and an error."""
+    rounds: int = 1
+    """For how many rounds of a loop a partition stands: those with records take longer than a look at the clock."""
 
 
 TopicKey = tuple[str, bytes]
@@ -148,7 +152,7 @@ def _by_group(
     """Return the partitions of a topic with their physical numbers, by group."""
     shape, key = division.request, key_of(topic, division.request)
     found: dict[PartitionGroup, list[Any]] = {}
-    for partition in in_steps(getattr(topic, shape.partitions)):
+    for partition in in_steps(getattr(topic, shape.partitions), division.rounds):
         number = partition if shape.number is None else getattr(partition, shape.number)
         if not partitions.has(number):
             refused.append(division.refused(number, NO_PARTITION))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import FORWARD, AtBroker, Close, Forward, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import (
+    RECORDS_ROUNDS,
     Division,
     Shape,
     TopicKey,
@@ -83,6 +84,7 @@ _DIVISION = Division(
         log_start_offset=-1,
         error_message=_REASONS.get(ErrorCode(error)),
     ),
+    RECORDS_ROUNDS,
 )
 
 

@@ -26,6 +26,7 @@ from bifrost.records.codec.compression import NAMES, compress, unpack
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
+from bifrost.tenancy.virtual_partitions.first_headers import has_header
 from bifrost.wire.error_codes import ErrorCode
 
 TAG = b"__virtual_partition_group"
@@ -91,9 +92,12 @@ class TransactionalBatch:
 
     __slots__ = ("_batch", "_section", "number")
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, budget: MemoryBudget | None = None) -> None:
         """Look at what a Produce has for a partition.
 
+        Args:
+            records: the batch.
+            budget: what the request may unpack, of which the batch has MAX_UNPACKED at the most; None: so much.
         Raises:
             RecordsError: a broker would not take it, or it cannot be tagged.
         """
@@ -113,7 +117,7 @@ class TransactionalBatch:
             raise NotTransactional("a batch without a producer ID that a broker gives, or without a sequence")
         if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
             raise CorruptBatch("a batch whose last offset is not that of its last record")
-        self._batch, self._section = batch, _unpacked(batch, MAX_UNPACKED)
+        self._batch, self._section = batch, _unpacked(batch, MAX_UNPACKED, budget)
         first = _first(self._section)
         if _headers_have_tag(self._section, first):
             raise ForeignTag(f"the headers {TAG.decode()} and {CLAIM.decode()} are the gateway's own")
@@ -223,15 +227,15 @@ def is_abort(data: memoryview) -> bool:
     return key is not None and len(key) >= 4 and key[2:4] == _ABORT
 
 
-def _unpacked(batch: ClientBatch, most: int) -> memoryview:
+def _unpacked(batch: ClientBatch, most: int, budget: MemoryBudget | None = None) -> memoryview:
     section = batch.data[_HEADER:]
     if batch.codec == 0:
         if len(section) > most:
-            raise TooLarge("request", most)
+            raise TooLarge("batch", most)
         return section
     if batch.codec >= len(NAMES):
         raise CorruptBatch(f"no codec has the number {batch.codec}")
-    return memoryview(unpack(batch.codec, section, MemoryBudget("request", most)))
+    return memoryview(unpack(batch.codec, section, MemoryBudget("batch", most, budget)))
 
 
 def _with_section(header: bytearray, codec: int, first: bytes, rest: memoryview) -> tuple[Records, ...]:
@@ -279,13 +283,7 @@ def _group(section: memoryview, first: _First) -> int:
 
 
 def _headers_have_tag(section: memoryview, first: _First) -> bool:
-    at = first.headers_at
-    for _ in range(first.header_count):
-        key, at = _field(section, at, first.end)
-        if key is not None and bytes(key) in (TAG, CLAIM):
-            return True
-        _, at = _field(section, at, first.end)
-    return False
+    return has_header(section, first.headers_at, first.end, first.header_count, (TAG, CLAIM))
 
 
 def _field(section: memoryview, at: int, end: int) -> tuple[memoryview | None, int]:

@@ -1,5 +1,6 @@
 import random
 import struct
+import time
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from bifrost.records.codec.client_batch import as_batch, read_columns
 from bifrost.records.codec.columns import ColumnRecord
+from bifrost.records.codec.compression import compress
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
@@ -29,6 +31,7 @@ from bifrost.tenancy.virtual_partitions.tagged_batches import (
 )
 from bifrost.tenancy.virtual_partitions.virtual_batches import first_batch, last_offsets, own_records
 from support.clients.record_batches import build_batch
+from support.stage.counted_pauses import counted_pauses
 
 HEADER, TRANSACTIONAL, CONTROL = 61, 0x10, 0x20
 
@@ -57,6 +60,14 @@ def sealed(batch: bytes | bytearray) -> bytes:
     struct.pack_into(">i", made, 8, len(made) - 12)
     struct.pack_into(">I", made, 17, crc32c(bytes(made[21:])))
     return bytes(made)
+
+
+def varint(value: int) -> bytes:
+    left, made = value << 1, bytearray()
+    while left > 0x7F:
+        made.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*made, left])
 
 
 def with_headers(*headers: tuple[bytes, bytes]) -> bytes:
@@ -290,3 +301,38 @@ def test_a_header_of_the_gateway_is_seen_whatever_it_says(
 
     assert has_own_header(section) == expected
     assert not has_own_header(memoryview(b""))
+
+
+def test_millions_of_headers_in_a_few_kilobytes_are_looked_at_in_a_moment() -> None:
+    """In Python it took half a minute, in which no client was served."""
+    headers = bytes(MAX_UNPACKED - 100)
+    count = len(headers) // 2
+    body = b"\0\0\0\1\1" + varint(count) + headers
+    header = bytearray(transactional(b"v")[:HEADER])
+    header[22] |= 4  # zstd
+    batch = sealed(bytes(header) + compress(4, varint(len(body)) + body))
+    assert len(batch) < 20_000
+    began = time.process_time()
+
+    with counted_pauses() as pauses:
+        TransactionalBatch(batch)
+
+    assert time.process_time() - began < 2
+    assert pauses.count > 1000
+
+
+def test_the_batches_of_a_request_share_what_it_may_unpack() -> None:
+    batch = transactional(bytes(10_000), codec=1)
+    budget = MemoryBudget("request", 25_000)
+    kept = [TransactionalBatch(batch, budget) for _ in range(2)]
+
+    with pytest.raises(TooLarge) as raised:
+        TransactionalBatch(batch, budget)
+
+    assert raised.value.bound == "request"
+    assert budget.used > 20_000
+    del kept
+    assert budget.used == 0
+    with pytest.raises(TooLarge) as raised:
+        TransactionalBatch(transactional(bytes(MAX_UNPACKED), codec=1), MemoryBudget("request", 1 << 30))
+    assert raised.value.bound == "batch"

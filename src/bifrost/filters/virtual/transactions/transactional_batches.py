@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import AtBroker
-from bifrost.filters.virtual.division import TopicKey, key_of, virtual_topics
+from bifrost.filters.virtual.division import RECORDS_ROUNDS, TopicKey, key_of, virtual_topics
 from bifrost.filters.virtual.transactions.claimed_transactions import (
     ALL,
     FIRST_ABORTABLE,
@@ -26,10 +26,11 @@ from bifrost.filters.virtual.transactions.claimed_transactions import (
     next_need,
     take,
 )
-from bifrost.records.codec.errors import RecordsError
+from bifrost.records.codec.errors import RecordsError, TooLarge
+from bifrost.records.codec.memory import MemoryBudget
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
-from bifrost.tenancy.virtual_partitions.tagged_batches import TransactionalBatch
+from bifrost.tenancy.virtual_partitions.tagged_batches import MAX_UNPACKED, TransactionalBatch
 from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     LIMIT,
     LOST,
@@ -37,6 +38,7 @@ from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     Assigned,
     Key,
     Numbers,
+    Place,
 )
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ProduceRequest
@@ -44,7 +46,12 @@ from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.virtual.division import Shape
-    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
+
+
+MAX_UNPACKED_OF_REQUEST = 2 * MAX_UNPACKED
+"""Most bytes of the batches of a request, unpacked, which are there at the same time. Those beyond have to be sent
+again: there is always room for the first one."""
 
 
 class _Sent(NamedTuple):
@@ -55,13 +62,16 @@ class _Sent(NamedTuple):
 class _Batches:
     """Those of one request."""
 
-    __slots__ = ("batches", "errors", "parts", "sent")
+    __slots__ = ("batches", "budget", "errors", "parts", "producers", "sent")
 
     def __init__(self) -> None:
         self.batches: dict[tuple[TopicKey, int], TransactionalBatch] = {}
         self.errors: dict[tuple[TopicKey, int] | Key, int] = {}
         """Of one batch, or of all of a producer, epoch and physical partition."""
         self.parts: Parts = {}
+        self.producers: dict[Place, Key] = {}
+        """Whose batches those of a physical partition are."""
+        self.budget = MemoryBudget("request", MAX_UNPACKED_OF_REQUEST)
         self.sent: dict[tuple[TopicKey, int], _Sent] = {}
 
 
@@ -94,8 +104,8 @@ def _read_all(exchange: Exchange, request: ProduceRequest, shape: Shape) -> _Bat
         partitions = virtual.map_of_either(*key)
         if partitions is None:
             continue
-        topic.partition_data = sorted(topic.partition_data, key=lambda one: one.index)
-        for one in in_steps(topic.partition_data):
+        _sort(topic, partitions)
+        for one in in_steps(topic.partition_data, RECORDS_ROUNDS):
             place = key, one.index
             if place in found.batches or place in found.errors or key in named:
                 found.errors[place] = int(ErrorCode.INVALID_REQUEST)
@@ -108,17 +118,30 @@ def _read_all(exchange: Exchange, request: ProduceRequest, shape: Shape) -> _Bat
     return found
 
 
+def _sort(topic: Any, partitions: PartitionMap) -> None:
+    """Put the partitions of a topic into their order; those that are there twice, or not at all, stand behind."""
+    own: dict[int, Any] = {}
+    others = []
+    for one in in_steps(topic.partition_data):
+        if partitions.has(one.index) and one.index not in own:
+            own[one.index] = one
+        else:
+            others.append(one)
+    topic.partition_data = [*(own[index] for index in sorted(own)), *others]
+
+
 def _read(
     exchange: Exchange, found: _Batches, place: tuple[TopicKey, int], physical: int, records: Any
 ) -> None:
     name = _name(exchange, place[0])
     try:
-        batch = TransactionalBatch(records)
+        batch = TransactionalBatch(records, found.budget)
     except RecordsError as error:
-        found.errors[place] = int(error.error_code)
+        is_for_others = isinstance(error, TooLarge) and error.bound == "request"
+        found.errors[place] = SEND_AGAIN if is_for_others else int(error.error_code)
         return
     at: Key = batch.number.producer_id, batch.number.producer_epoch, (_physical(exchange, name), physical)
-    if any(other[2] == at[2] and other != at for other in found.parts):
+    if found.producers.setdefault(at[2], at) != at:
         # A claim for each would need a request of its own, and clients have one producer.
         found.errors[place] = int(ErrorCode.INVALID_REQUEST)
         return

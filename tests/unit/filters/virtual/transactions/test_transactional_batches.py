@@ -1,10 +1,12 @@
 import pytest
 
 from bifrost.filters.virtual import produced_partitions
+from bifrost.filters.virtual.transactions import transactional_batches
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.virtual_partitions import transaction_numbers
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
 from bifrost.wire.error_codes import ErrorCode
+from support.clients.record_batches import build_batch
 from support.stage import messages
 from support.stage.divided import divided, hits_of
 from support.stage.playbook import broker_answers, client_sends, ends, to_broker, to_client
@@ -227,4 +229,38 @@ def test_what_is_too_large_aborts_if_earlier_batches_are_under_way(
         << to_broker(at_broker({}))
         >> broker_answers(answered(ORDERS, {}))
         << to_client(answered("orders", {0: told, 4: told}))
+    )
+
+
+def test_batches_beyond_what_a_request_may_unpack_are_sent_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of ten thousand partitions may have 16 MiB in 500 bytes."""
+    monkeypatch.setattr(transactional_batches, "MAX_UNPACKED_OF_REQUEST", 15_000)
+    divided(stage, "orders")
+    batches = {number: packed(bytes(10_000)) for number in (0, 1)}
+    own = claim(batches[0], 0, marks(stage)[0])
+
+    assert (
+        stage.play()
+        >> client_sends(sent("orders", batches), 12)
+        << to_broker(claims({0: own}))
+        >> broker_answers(answered(ORDERS, {0: 9}))
+        << to_broker(reads((0, 9)))
+        >> broker_answers(stored((0, 0, own)))
+        << to_broker(at_broker({0: tagged(batches[0], 0, 1)}))
+        >> broker_answers(answered(ORDERS, {0: 10}))
+        << to_client(answered("orders", {0: 10, 1: (ErrorCode.NOT_ENOUGH_REPLICAS, None)}))
+    )
+
+
+def packed(value: bytes) -> bytes:
+    """Return a batch that gzip has packed."""
+    return build_batch(
+        [value],
+        producer_id=7,
+        producer_epoch=1,
+        base_sequence=0,
+        is_transactional=True,
+        compression_type=1,
     )
