@@ -5,6 +5,7 @@ from typing import NamedTuple
 from bifrost.records.codec.client_batch import as_batch, read_columns
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.wire.steps import in_steps
 
 MAX_UNPACKED = 16 * 1024 * 1024
 """Most bytes of a batch that is unpacked to find a record by its time; of a larger one the first record is answered."""
@@ -45,7 +46,7 @@ def first_record_since(data: bytes | memoryview, from_offset: int, time_ms: int)
         columns = read_columns(batch, MemoryBudget("request", MAX_UNPACKED))
         least = time_ms - batch.base_timestamp_ms
         deltas, offsets = columns.timestamp_deltas, columns.offset_deltas
-        for row in range(len(columns)):
+        for row in in_steps(range(len(columns))):
             offset = batch.base_offset + offsets[row]
             if deltas[row] >= least and offset >= from_offset:
                 return TimedRecord(offset, batch.base_timestamp_ms + deltas[row], first.leader_epoch)

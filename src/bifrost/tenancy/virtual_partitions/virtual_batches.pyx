@@ -10,6 +10,9 @@ recompresses a batch, compacts a log, or puts its own time in. Nothing is unpack
 whose tag is in their first record (tagged_batches.py). The markers of transactions are of no group: the consumers of
 each get those that stand before records of their own.
 
+A fetched partition may have a million small batches, or a thousand that unpack to 16 MiB each. So the loops over them
+pause (wire/steps.pyx): nothing but the records themselves, which do not move, is kept across a pause.
+
 Source: Kafka's DefaultRecordBatch.
 """
 
@@ -24,6 +27,7 @@ from bifrost.records.codec.errors import RecordsError
 from bifrost.tenancy.virtual_partitions.tagged_batches import is_abort, opened, without_tag
 
 from bifrost.records.crc32c cimport checksum, checksum_changed
+from bifrost.wire.steps cimport python_step
 
 cdef enum:
     LENGTH = 8
@@ -45,6 +49,7 @@ cdef enum:
     GROUPS = 128         # MAX_SHARING of config/fields/virtual_partitions.py
     SMALL = 4096         # bytes that are copied sooner than an object is made for them
     MARKER = 24          # bytes of the longest record of a marker
+    OPENED_ROUNDS = 1000 # a batch that is looked into, in rounds of a loop: it may take milliseconds
     FAR = 0x7FFFFFFF     # how far the last offset of a batch may be from the first
 
 # key (version 0, type 1: commit), value (version 0, coordinator epoch 0), no headers; lengths are varints before each
@@ -225,6 +230,7 @@ cdef class Pieces:
         cdef int64_t last, before
         cdef uint32_t leader_epoch
         while self.controls < len(controls):
+            python_step()
             at, size, last, before, leader_epoch = controls[self.controls]
             self.controls += 1
             if last >= self.next:
@@ -289,7 +295,7 @@ cdef Pieces new_pieces(object source, int64_t from_offset):
 
 
 cdef Py_ssize_t size_of(const uint8_t* p, Py_ssize_t left) except -1:
-    """Return the size of the batch at `p`, 0 if it is cut off."""
+    """Return the size of the batch at `p`, 0 if it is cut off. Where there is one there may be a pause."""
     cdef Py_ssize_t size = <Py_ssize_t><int32_t>get32(p + LENGTH) + UNCOUNTED
     if size > left and size > UNCOUNTED:
         return 0
@@ -299,6 +305,7 @@ cdef Py_ssize_t size_of(const uint8_t* p, Py_ssize_t left) except -1:
         raise UnfitBatch(CORRUPT, f"a batch of {size} bytes")
     if <int32_t>get32(p + LAST_DELTA) < 0:
         raise UnfitBatch(CORRUPT, "a batch that ends before it begins")
+    python_step(OPENED_ROUNDS if get16(p + ATTRIBUTES) & TRANSACTION else 1)
     return size
 
 

@@ -16,14 +16,17 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import (
     SEVERAL,
     TRANSACTIONAL,
     UnfitBatch,
+    around,
     first_batch,
     has_producer,
     last_offsets,
+    latest_batches,
     marked_batch,
     of_group,
     own_records,
 )
 from support.clients.record_batches import build_batch, read_batches
+from support.stage.counted_pauses import counted_pauses
 
 HEADER = 61
 
@@ -44,6 +47,11 @@ def producer_of(batch: bytes) -> tuple[int, int, int]:
 def is_right(batch: bytes) -> bool:
     length, crc = struct.unpack_from(">i", batch, 8)[0], struct.unpack_from(">I", batch, 17)[0]
     return length + 12 == len(batch) and crc == crc32c(batch[21:])
+
+
+def at(offset: int, batch: bytes) -> bytes:
+    """Return a batch as it is stored at an offset."""
+    return struct.pack(">q", offset) + batch[8:]
 
 
 def sealed(batch: bytearray) -> bytes:
@@ -348,3 +356,29 @@ def test_a_producer_is_shown_to_its_own_group(producer_id: int, group: int, expe
 
 def test_a_producer_id_has_forty_bits() -> None:
     assert MAX_PRODUCER_ID == 2**40
+
+
+def test_fetched_batches_are_walked_over_with_pauses() -> None:
+    """Of a million small batches, or of a thousand that unpack to 16 MiB each."""
+    small = b"".join(at(number, build_batch([b"v"])) for number in range(2_000))
+    packed = build_batch(
+        [bytes(100_000)],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+        compression_type=1,
+    )
+    in_transactions = b"".join(at(number, packed) for number in range(20))
+
+    for records, least in ((small, 30), (in_transactions, 20)):
+        for walk in (
+            lambda records: own_records(records, {0: 0, 1: 0}),
+            lambda records: last_offsets(records, 1 << 40),
+            lambda records: first_batch(records, 1, 0, -1),
+            lambda records: around(records, {0: 10, 1: 10}),
+            lambda records: latest_batches(records, 1 << 40),
+        ):
+            with counted_pauses() as pauses:
+                walk(records)
+            assert pauses.count >= least
