@@ -5,6 +5,8 @@ Unpacking writes into memory that was allocated before, of the size that the blo
 budget has left, whichever is less; the libraries stop where it ends. So a bomb never has more than the budget.
 
 gzip is zlib's, in both directions (inflate.pyx says why); it packs twice as fast as cramjam, which has the other codecs.
+What goes piece by piece may pause behind each (wire/steps.pyx); the rest takes up to 1.5 ms for each MiB in one go.
+
 cramjam is imported with the first batch of these: a gateway that unpacks nothing does not carry it.
 """
 
@@ -24,12 +26,16 @@ from bifrost.records.codec.framing cimport (
 from bifrost.records.codec.inflate cimport TOO_SMALL, inflate_into
 from bifrost.records.codec.memory cimport Memory, MemoryBudget, allocate
 from bifrost.wire.reader cimport be32
+from bifrost.wire.steps cimport python_step
 
 cdef enum:
     NONE, GZIP, SNAPPY, LZ4, ZSTD
     MOST_RECORDS = 0x7FFFFFFF      # bytes: offsets into them have 32 bits, as a batch's length has
     XERIAL_BLOCK = 32 * 1024       # as Kafka's SnappyOutputStream
     LZ4_BLOCK = 64 * 1024          # as Kafka's Lz4BlockOutputStream
+    GZIP_PIECE = 64 * 1024         # packed at a time: some 0.6 ms
+    PIECE_ROUNDS = 1000            # a pause behind a piece
+    BLOCK_ROUNDS = 32              # and behind some blocks of these
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -146,6 +152,7 @@ cdef Memory unpack_xerial(object packed, const uint8_t* p, Py_ssize_t n, MemoryB
                 raise CorruptBatch("snappy: another size than it says")
             pos += size
             done += unpacked
+            python_step(BLOCK_ROUNDS)
     except unpack_error:
         raise CorruptBatch("snappy: the compressed records are malformed") from None
     return memory
@@ -167,7 +174,7 @@ cdef bytes pack(int codec, const uint8_t* data, Py_ssize_t size, object level, P
     cdef uint8_t* p
     cdef Py_ssize_t done
     if codec == GZIP:
-        packed = zlib.compress(source, -1 if level is None else level, wbits=16 + zlib.MAX_WBITS)
+        packed = pack_gzip(source, size, -1 if level is None else level)
         out = PyBytes_FromStringAndSize(NULL, head + PyBytes_GET_SIZE(packed))
         memcpy(PyBytes_AS_STRING(out) + head, PyBytes_AS_STRING(packed), PyBytes_GET_SIZE(packed))
         return out
@@ -184,6 +191,16 @@ cdef bytes pack(int codec, const uint8_t* data, Py_ssize_t size, object level, P
             source, writable(p, most_packed(codec, size)), level=3 if level is None else level
         )
     return out[: head + done]
+
+cdef bytes pack_gzip(object source, Py_ssize_t size, object level):
+    cdef object stream = zlib.compressobj(level, wbits=16 + zlib.MAX_WBITS)
+    cdef list made = []
+    cdef Py_ssize_t pos
+    for pos in range(0, size, GZIP_PIECE):
+        made.append(stream.compress(source[pos : pos + GZIP_PIECE]))
+        python_step(PIECE_ROUNDS)
+    made.append(stream.flush())
+    return b"".join(made)
 
 cdef object writable(uint8_t* p, Py_ssize_t size):
     return PyMemoryView_FromMemory(<char*>p, size, PyBUF_WRITE)
@@ -204,6 +221,7 @@ cdef Py_ssize_t pack_xerial(object source, Py_ssize_t size, uint8_t* p) except -
         put_be32(p + done, <uint32_t>written)
         done += 4 + written
         pos += XERIAL_BLOCK
+        python_step(BLOCK_ROUNDS)
     return done
 
 cdef Py_ssize_t pack_lz4(object source, const uint8_t* data, Py_ssize_t size, uint8_t* p) except -1:
@@ -223,6 +241,7 @@ cdef Py_ssize_t pack_lz4(object source, const uint8_t* data, Py_ssize_t size, ui
             memcpy(p + done + 4, data + pos, block)
         done += 4 + written
         pos += block
+        python_step(BLOCK_ROUNDS)
     put_le32(p + done, 0)
     return done + 4
 

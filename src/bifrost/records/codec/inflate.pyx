@@ -4,7 +4,8 @@
 cramjam's inflate takes a reference to before the start of the data for zeros. zlib and Java refuse it (RFC 1951,
 section 2), and a batch must not be read here in another way than by the consumers of a plain Kafka.
 
-zlib gives new bytes for each call, which are copied to their place; the steps keep what stands in both small.
+zlib gives new bytes for each call, which are copied to their place; the steps keep what stands in both small. There may
+be a pause behind each (wire/steps.pyx): a batch of 16 KiB can hold 16 MiB, which take 60 ms.
 """
 
 import zlib
@@ -15,9 +16,12 @@ from libc.string cimport memcpy
 
 from bifrost.records.codec.errors import CorruptBatch
 
+from bifrost.wire.steps cimport python_step
+
 cdef enum:
     PACKED_STEP = 64 * 1024
     UNPACKED_STEP = 256 * 1024
+    STEP_ROUNDS = 1000     # a step takes up to 1 ms
     # Clients write one. Each costs 1 µs or more of Python, and a request of 1 MiB has room for 58,000 empty ones.
     MOST_MEMBERS = 64
 
@@ -48,6 +52,7 @@ cdef int64_t inflate_into(object packed, uint8_t* out, Py_ssize_t size) except -
                     return TOO_SMALL
                 memcpy(out + done, PyBytes_AS_STRING(unpacked), got)
                 done += got
+                python_step(STEP_ROUNDS)
                 if member.eof:
                     pos -= len(member.unused_data)
                     member = None

@@ -12,6 +12,7 @@ import pytest
 from bifrost.records.codec.compression import NAMES, compress, unpack
 from bifrost.records.codec.errors import CorruptBatch, NoRoom, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
+from support.stage.counted_pauses import counted_pauses
 
 GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
 ALL = (GZIP, SNAPPY, LZ4, ZSTD)
@@ -253,3 +254,20 @@ print("cramjam" in sys.modules)
     done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, timeout=100)
 
     assert done.stdout.split() == [b"False", b"True"]
+
+
+def test_gzip_and_blocks_pause_between_their_pieces() -> None:
+    """A batch of 16 KiB may hold 16 MiB: to unpack them takes 60 ms, and to pack them 150."""
+    content = bytes(4 * MIB)
+
+    for codec in (GZIP, SNAPPY, LZ4):
+        with counted_pauses() as pauses:
+            packed = compress(codec, content)
+        assert pauses.count >= 15, NAMES[codec]
+    with counted_pauses() as pauses:
+        assert len(unpack(GZIP, compress(GZIP, content), plenty())) == len(content)
+    assert pauses.count >= 64 + 16
+    with counted_pauses() as pauses:
+        unpack(SNAPPY, compress(SNAPPY, content), plenty())
+    assert pauses.count >= 2 * 30
+    assert packed
