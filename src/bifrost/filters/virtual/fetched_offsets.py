@@ -12,7 +12,7 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import LIMIT, MAX_OFFSET_GROUPS, call_as_clients_do, owner_of
+from bifrost.filters.virtual.offset_owners import are_too_many, call_as_clients_do, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -64,8 +64,7 @@ class FetchedOffsetsFilter:
 
     def on_request(self, exchange: Exchange, request: OffsetFetchRequest) -> RequestStep:
         """Ask for the offset groups as well."""
-        if len(request.groups) * (virtual_topics(exchange).rules.groups - 1) > MAX_OFFSET_GROUPS:
-            virtual_topics(exchange).hit(LIMIT)
+        if are_too_many(exchange, (one.group_id for one in in_steps(request.groups))):
             code = ErrorCode.INVALID_REQUEST
             refusal = error_response(request, exchange.api_version, code, each=in_steps)
             assert refusal is not None, "an answer has a place for the error of each group"
@@ -190,5 +189,5 @@ def _add_refused(own: Any, refused: dict[TopicKey, list[int]], new_topic: Any, n
             own.topics.append(topic)
         topic.partitions.extend(
             new_partition(partition_index=number, committed_offset=-1, metadata="", error_code=NO_PARTITION)
-            for number in numbers
+            for number in in_steps(numbers)
         )

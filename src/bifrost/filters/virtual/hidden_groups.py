@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
-from bifrost.filters.virtual.offset_owners import LIMIT, MAX_OFFSET_GROUPS, owner_of
+from bifrost.filters.virtual.offset_owners import are_too_many, owner_of
 from bifrost.tenancy.names import VirtualGroup
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
@@ -50,8 +50,7 @@ class DeletedGroupsFilter:
         groups = virtual_topics(exchange).rules.groups
         if not request.groups_names:
             return FORWARD
-        if len(request.groups_names) * (groups - 1) > MAX_OFFSET_GROUPS:
-            virtual_topics(exchange).hit(LIMIT)
+        if are_too_many(exchange, in_steps(request.groups_names)):
             exchange.keep(_DELETED, _results(request, ErrorCode.INVALID_REQUEST))
         elif not isinstance(met, AtBroker):
             own = DeleteGroupsRequest(groups_names=list(request.groups_names))

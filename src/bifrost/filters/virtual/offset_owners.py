@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bifrost.filters.virtual.division import virtual_topics
 from bifrost.tenancy.names import VirtualGroup
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
@@ -20,6 +21,8 @@ from bifrost.wire.messages import DescribeGroupsRequest, HeartbeatRequest
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bifrost.filters.filter import Exchange
     from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
 MAX_OFFSET_GROUPS = 10_000
 """Most offset groups that a request for consumer groups brings with it, as many as a DeleteGroups may name; a request
 that would need more is refused. Each costs the coordinator what a consumer group does."""
+MAX_NAMES = 4 * 1024 * 1024
+"""Most characters of their names: a name of 32 KiB would be written 127 times."""
 LIMIT = "virtual_offset_groups"
-"""What the metrics call `MAX_OFFSET_GROUPS`."""
+"""What the metrics call both."""
 
 _HEARTBEAT_VERSION, _DESCRIBE_VERSION = 3, 4
 """With static members (KIP-345), which brokers have from 2.3 on; before the versions with tagged fields."""
@@ -53,6 +58,18 @@ def call_as_clients_do(virtual: VirtualTopics, topics: list[Any]) -> None:
             assert partitions is not None
             physical = PhysicalPartition(one.partition_index)
             one.partition_index = partitions.virtual_of(FIRST_GROUP, physical)
+
+
+def are_too_many(exchange: Exchange, group_ids: Iterable[str]) -> bool:
+    """Whether a request for consumer groups would bring more offset groups with it than one may; that is counted."""
+    virtual, count, length = virtual_topics(exchange), 0, 0
+    for group_id in group_ids:
+        count += virtual.rules.groups - 1
+        length += (virtual.rules.groups - 1) * len(group_id)
+    if count <= MAX_OFFSET_GROUPS and length <= MAX_NAMES:
+        return False
+    virtual.hit(LIMIT)
+    return True
 
 
 def fence(

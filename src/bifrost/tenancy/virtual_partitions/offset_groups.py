@@ -17,25 +17,20 @@ Source: GroupMetadataManager.partitionFor, `Utils.abs(groupId.hashCode) % offset
 import re
 from functools import lru_cache
 
+from bifrost.tenancy.virtual_partitions.java_hash import java_hash
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PartitionGroup
 
 _LETTERS = 9
 """So many base-31 digits between 0 and 25 have several ways to any sum of 32 bits."""
 _ALPHABET = 26
 _WORD = 1 << 32
-_FORM = re.compile(r"(?P<base>.+)-v(?P<group>[1-9][0-9]{0,2})-[a-z]{9}", re.DOTALL)
+_TAIL = re.compile(r"-v[1-9][0-9]{0,2}-[a-z]{9}\Z")
+_LONGEST_TAIL = len("-v127-") + _LETTERS
+
+MAX_REMEMBERED_LENGTH = 512
+"""Characters of a name whose offset groups are remembered: names of 32 KiB would take hundreds of MiB."""
 
 
-def java_hash(text: str) -> int:
-    """Return Java's `String.hashCode`, without its sign."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (value * 31 + int.from_bytes(units[at : at + 2], "big")) % _WORD
-    return value
-
-
-@lru_cache(maxsize=4096)
 def offset_group(group_id: str, physical_id: str, group: PartitionGroup) -> str:
     """Return the virtual ID of the consumer group that has the offsets of a group of partitions.
 
@@ -46,18 +41,25 @@ def offset_group(group_id: str, physical_id: str, group: PartitionGroup) -> str:
     """
     if group == FIRST_GROUP:
         return group_id
+    is_long = len(physical_id) > MAX_REMEMBERED_LENGTH
+    return _made(group_id, physical_id, group) if is_long else _remembered(group_id, physical_id, group)
+
+
+def _made(group_id: str, physical_id: str, group: PartitionGroup) -> str:
     mark = f"-v{group}-"
     wanted = java_hash(physical_id) - java_hash(physical_id + mark) * pow(31, _LETTERS, _WORD)
     return group_id + mark + _letters(wanted % _WORD)
 
 
+_remembered = lru_cache(maxsize=4096)(_made)
+
+
 def is_offset_group(group_id: str, physical_id: str) -> bool:
     """Whether a consumer group, by its virtual and physical ID, is an offset group, which clients do not see."""
-    found = _FORM.fullmatch(group_id)
+    found = _TAIL.search(group_id, max(1, len(group_id) - _LONGEST_TAIL))
     if found is None:
         return False
-    tail = group_id[found.end("base") :]
-    return java_hash(physical_id) == java_hash(physical_id.removesuffix(tail))
+    return java_hash(physical_id) == java_hash(physical_id.removesuffix(found.group()))
 
 
 def _letters(wanted: int) -> str:

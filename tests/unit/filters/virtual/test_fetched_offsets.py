@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.virtual import fetched_offsets
+from bifrost.filters.virtual import offset_owners
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 from support.physical_names import physical_name
@@ -151,7 +151,7 @@ def test_older_requests_are_divided(stage: Stage, version: int) -> None:
 
 def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     divided(stage, "orders")
-    monkeypatch.setattr(fetched_offsets, "MAX_OFFSET_GROUPS", 3)
+    monkeypatch.setattr(offset_owners, "MAX_OFFSET_GROUPS", 3)
     one = stage.play() >> client_sends(asked(app={"orders": [0]}), 8)
 
     assert one << to_broker(asked(**{APP: {ORDERS: [0]}}))
@@ -189,3 +189,16 @@ def test_with_a_ratio_the_first_of_each_physical_partition_is_the_groups_own(sta
         >> broker_answers(told(**{APP: {ORDERS: {1: 5}}, owner(1): {ORDERS: {0: 6}}}))
         << to_client(told(app={"orders": {2: 5, 1: 6}}))
     )
+
+
+def test_long_names_of_groups_are_not_written_a_hundred_times(stage: Stage) -> None:
+    divided(stage, "orders", partitions=PartitionMap(256, 2))
+    names = {f"{number:030000}": None for number in range(4)}
+
+    assert (
+        stage.play()
+        >> client_sends(asked(**{next(iter(names)): {"orders": [0]}}), 8)
+        << to_broker(asked(**{physical_name("acme", next(iter(names))): {ORDERS: [0]}}))
+    )
+    assert stage.play() >> client_sends(asked(**names), 8) << to_client(told(**dict.fromkeys(names, 42)))
+    assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}

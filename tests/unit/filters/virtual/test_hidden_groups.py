@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.virtual import hidden_groups
+from bifrost.filters.virtual import offset_owners
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from support.physical_names import physical_name
@@ -75,7 +75,7 @@ def test_a_group_that_stays_keeps_its_offset_groups(stage: Stage) -> None:
 
 def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     divided(stage, "orders")
-    monkeypatch.setattr(hidden_groups, "MAX_OFFSET_GROUPS", 3)
+    monkeypatch.setattr(offset_owners, "MAX_OFFSET_GROUPS", 3)
 
     assert (
         stage.play()

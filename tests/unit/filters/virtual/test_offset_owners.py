@@ -4,7 +4,7 @@ import pytest
 
 from bifrost.filters.filter import Exchange
 from bifrost.filters.virtual.offset_owners import fence, fenced, owner_of
-from bifrost.tenancy.virtual_partitions.offset_groups import java_hash
+from bifrost.tenancy.virtual_partitions.java_hash import java_hash
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeGroupsRequest, HeartbeatRequest

@@ -1,20 +1,12 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group, java_hash, offset_group
+from bifrost.tenancy.virtual_partitions import offset_groups
+from bifrost.tenancy.virtual_partitions.java_hash import java_hash
+from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group, offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PartitionGroup
 
 GROUPS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", 0), ("a", 97), ("console-consumer-1", 35782224), ("grüße", 98768023), ("\U0001f600", 1772899)],
-)
-def test_the_hash_is_java_s(text: str, expected: int) -> None:
-    """The expected values are those of `"...".hashCode()` in Java, as unsigned numbers."""
-    assert java_hash(text) == expected
 
 
 @given(GROUPS, st.text("abc_-", max_size=20), st.integers(1, 127))
@@ -43,3 +35,14 @@ def test_offset_groups_are_told_from_groups_with_such_a_name() -> None:
         offset_group(made, f"prefix-{made}", PartitionGroup(1)),
         "prefix-" + offset_group(made, f"prefix-{made}", PartitionGroup(1)),
     )
+
+
+def test_long_names_are_not_remembered() -> None:
+    """4,096 of them would be 400 MiB."""
+    before = offset_groups._remembered.cache_info().currsize
+    name = "n" * 32_000
+
+    made = offset_group(name, "prefix-" + name, PartitionGroup(2))
+
+    assert is_offset_group(made, "prefix-" + made)
+    assert offset_groups._remembered.cache_info().currsize == before
