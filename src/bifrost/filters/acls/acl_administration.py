@@ -27,7 +27,10 @@ from bifrost.tenancy.acls.acl_binding import (
 from bifrost.tenancy.acls.acl_change import (
     CONFIGURED,
     MAX_CHANGED,
+    MAX_COMPARED,
+    MAX_TOLD,
     TOO_MANY,
+    TOO_MUCH_WORK,
     deletion_of,
     refuse_creation,
 )
@@ -177,7 +180,7 @@ class DeleteAclsFilter(_ChangeFilter):
 
     def _plan(self, exchange: Exchange, authority: Authority, request: DeleteAclsRequest) -> _Plan:
         answer = DeleteAclsResponse()
-        plan, seen = _Plan(answer), set[AclBinding]()
+        plan, seen, compared, told = _Plan(answer), set[AclBinding](), 0, 0
         for one in in_steps(request.filters):
             result = DeleteAclsResponse.DeleteAclsFilterResult(error_message=None)
             answer.filter_results.append(result)
@@ -185,10 +188,15 @@ class DeleteAclsFilter(_ChangeFilter):
             if wanted is None:
                 result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _UNKNOWN
                 continue
-            found = list(in_steps(authority.find(wanted)))
-            if len(seen.union(found)) > MAX_CHANGED:
+            compared += authority.compared(wanted)
+            found = [] if compared > MAX_COMPARED else list(in_steps(authority.find(wanted)))
+            if compared > MAX_COMPARED or told + len(found) > MAX_TOLD:
+                result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, TOO_MUCH_WORK
+                continue
+            if len(seen) + sum(binding not in seen for binding in found) > MAX_CHANGED:
                 result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, TOO_MANY
                 continue
+            told += len(found)
             self._delete(exchange, authority, found, plan, seen, result)
         return plan
 

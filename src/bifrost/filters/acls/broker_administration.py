@@ -88,11 +88,14 @@ def _create(exchange: Exchange, translated: TranslatedAcls, request: Any, need: 
         for result, told in zip(plan.asked, need.answers[0].results, strict=True):
             _copy_error(result, told)
         return Answer(plan.answer)
-    plan, creations = _Plan(CreateAclsResponse()), []
+    plan, creations = _Plan(CreateAclsResponse()), list[Any]()
     for item in in_steps(request.creations):
         result = CreateAclsResponse.AclCreationResult(error_message=None)
         plan.answer.results.append(result)
         binding, problem = created(item, exchange.api_version)
+        if len(creations) >= MAX_CHANGED:
+            result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, TOO_MANY
+            continue
         if binding is not None:
             try:
                 creations.append(_creation(translated.physical(binding)))
@@ -119,6 +122,9 @@ def _delete(exchange: Exchange, translated: TranslatedAcls, request: Any, need: 
         result = DeleteAclsResponse.DeleteAclsFilterResult(error_message=None)
         plan.answer.filter_results.append(result)
         wanted = filter_of(item, exchange.api_version)
+        if len(filters) >= MAX_CHANGED:
+            result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, TOO_MANY
+            continue
         try:
             some = [] if wanted is None else list(translated.to_delete(wanted))
         except CannotTranslate as error:

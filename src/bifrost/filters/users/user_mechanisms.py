@@ -18,5 +18,5 @@ def is_visible(scope: Scope, user: StoredUser) -> bool:
 
 
 def visible(scope: Scope, users: StoredUsers) -> Iterator[StoredUser]:
-    """Yield the users that a client may see."""
-    return (one for one in users.of(scope.namespace.tenant).values() if is_visible(scope, one))
+    """Yield the users that a client may see, those of now: others may come and go until the last one is yielded."""
+    return (one for one in tuple(users.of(scope.namespace.tenant).values()) if is_visible(scope, one))

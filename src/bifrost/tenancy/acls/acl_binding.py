@@ -169,6 +169,28 @@ class AclBindingFilter:
     operation: Operation = Operation.ANY
     permission: Permission = Permission.ANY
 
+    @property
+    def only(self) -> AclBinding | None:
+        """The only ACL that the filter can mean, for it leaves nothing open; None: there may be several."""
+        if self.name is None or self.principal is None or self.host is None:
+            return None
+        if self.resource_type == ResourceType.ANY or self.pattern_type in (
+            PatternType.ANY,
+            PatternType.MATCH,
+        ):
+            return None
+        if self.operation == Operation.ANY or self.permission == Permission.ANY:
+            return None
+        return AclBinding(
+            self.resource_type,
+            self.pattern_type,
+            self.name,
+            self.principal,
+            self.host,
+            self.operation,
+            self.permission,
+        )
+
     def matches(self, binding: AclBinding) -> bool:
         """Whether an ACL is one of those that the filter means."""
         return (

@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 MAX_CHANGED = 1000
 """Most ACLs that one request creates or deletes: they are written in one transaction, which others wait for."""
 
+MAX_TOLD = 10 * MAX_CHANGED
+"""Most ACLs in the answer to a request that deletes: filters may mean the same ones."""
+
+MAX_COMPARED = 200_000
+"""Most comparisons of a filter and an ACL for one request, some 0.1 s of work: a request of 1 MiB has room for 100,000
+filters. One that leaves nothing open is a single comparison."""
+
 CONFIGURED = "The ACL is in the gateway's configuration, and only its operator can remove it."
 TOO_MANY = f"A request changes at most {MAX_CHANGED} ACLs."
+TOO_MUCH_WORK = (
+    "The filters of the request mean too many ACLs, or leave too much open: send them in several requests."
+)
 
 
 def refuse_creation(authority: Authority, planned: int) -> str | None:

@@ -26,6 +26,7 @@ from bifrost.tenancy.acls.acl_binding import (
     ResourceType,
     namespace_name,
 )
+from bifrost.wire.steps import in_steps
 
 EVERY_OPERATION = sum(one.bit for one in Operation if one not in (Operation.ANY, Operation.ALL))
 """The set of all operations that can be asked for."""
@@ -39,6 +40,9 @@ _IMPLIED = {
 }
 """What a permission for an operation permits besides; a denial implies nothing."""
 
+
+_NAME_ROUNDS = 8
+"""For so many rounds of a loop a name stands whose prefixes are looked up, a thousand at the most."""
 
 _ALL = Operation.ALL.bit
 _BITS = {one: one.bit for one in Operation}
@@ -222,8 +226,18 @@ class AclIndex:
                     del self._of_namespaces[binding.name]
 
     def find(self, wanted: AclBindingFilter) -> Iterator[AclBinding]:
-        """Yield the ACLs that a filter means, in the order in which they were added."""
-        return (one for one in self._bindings if wanted.matches(one))
+        """Yield the ACLs that a filter means, in the order in which they were added.
+
+        They are those of now, though others may come and go until the last one is yielded.
+        """
+        only = wanted.only
+        if only is not None:
+            return iter((only,) if only in self._bindings else ())
+        return (one for one in tuple(self._bindings) if wanted.matches(one))
+
+    def compared(self, wanted: AclBindingFilter) -> int:
+        """Return with how many ACLs `find` compares a filter."""
+        return len(self._bindings) if wanted.only is None else 1
 
     def verdict(self, resource_type: ResourceType, name: str, principal: str, host: str) -> Verdict:
         """Return what the ACLs say about a principal, as `User:alice`, at a host, as Java writes its IP address."""
@@ -282,7 +296,9 @@ class AclIndex:
         if not any(one.allowed & operation.bit for one in _masks_of(everything, asked)):
             return False
         buckets = (*known.literal.values(), *known.prefixed.values())
-        return not any(one.denied & operation.bit for bucket in buckets for one in _masks_of(bucket, asked))
+        return not any(
+            one.denied & operation.bit for bucket in in_steps(buckets) for one in _masks_of(bucket, asked)
+        )
 
     def allows_some(
         self, operation: Operation, resource_type: ResourceType, principal: str, host: str
@@ -305,7 +321,7 @@ class AclIndex:
         if is_denied(known.literal.get(WILDCARD)):
             return False
         for buckets in (known.literal, known.prefixed):
-            for name, bucket in buckets.items():
+            for name, bucket in in_steps(tuple(buckets.items()), _NAME_ROUNDS):
                 if not any(one.allows_itself(operation) for one in _masks_of(bucket, asked)):
                     continue
                 if name == WILDCARD and buckets is known.literal:

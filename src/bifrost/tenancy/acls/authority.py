@@ -162,6 +162,10 @@ class Authority:
         """Yield the ACLs that a filter means."""
         return self._index.find(wanted)
 
+    def compared(self, wanted: AclBindingFilter) -> int:
+        """Return with how many ACLs `find` compares a filter."""
+        return self._index.compared(wanted)
+
     def has(self, binding: AclBinding) -> bool:
         """Whether an ACL is there, in the configuration or in the shared state."""
         return binding in self._index

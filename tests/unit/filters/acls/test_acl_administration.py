@@ -1,9 +1,12 @@
+import time
 from dataclasses import replace
 
 import pytest
 
+from bifrost.filters.acls import acl_administration
 from bifrost.filters.acls.acl_administration import (
     MAX_CHANGED,
+    MAX_TOLD,
     CreateAclsFilter,
     DeleteAclsFilter,
     DescribeAclsFilter,
@@ -181,3 +184,46 @@ def test_acls_of_the_state_are_deleted_and_those_of_the_configuration_are_not(st
     codes = {one.operation: one.error_code for one in first.matching_acls}
     assert codes == {3: ErrorCode.POLICY_VIOLATION, 4: 0}
     assert len(second.matching_acls) == 2
+
+
+def test_a_request_to_delete_is_work_for_its_bytes_and_not_for_all_acls_each_time(stage: Stage) -> None:
+    """100,000 filters that leave all open, at 10,000 ACLs, would be a thousand million comparisons and matches."""
+    acls = [allow("READ", f"topic-{number}") for number in range(900)]
+    asked = exchange(stage, ApiKey.DELETE_ACLS, ADMIN, *acls)
+    began = time.process_time()
+
+    step = DeleteAclsFilter().on_request(asked, messages.DeleteAclsRequest(filters=[EVERY] * 5_000))
+
+    assert time.process_time() - began < 2
+    assert isinstance(step, Answer)
+    results = step.response.filter_results
+    assert [one.error_code for one in results[:11]] == [0] * 11
+    assert {one.error_code for one in results[11:]} == {ErrorCode.POLICY_VIOLATION}
+    assert sum(len(one.matching_acls) for one in results) <= MAX_TOLD
+
+
+def test_filters_that_leave_nothing_open_are_not_compared_with_all(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acl_administration, "MAX_COMPARED", 40)
+    acls = [allow("READ", f"topic-{number}") for number in range(30)]
+    asked = exchange(stage, ApiKey.DELETE_ACLS, ADMIN, *acls)
+    exact = [
+        {
+            "resource_type_filter": 2,
+            "resource_name_filter": one.name,
+            "pattern_type_filter": int(one.pattern_type),
+            "principal_filter": one.principal,
+            "host_filter": one.host,
+            "operation": int(one.operation),
+            "permission_type": int(one.permission),
+        }
+        for one in acls
+    ]
+
+    step = DeleteAclsFilter().on_request(asked, messages.DeleteAclsRequest(filters=[*exact, EVERY]))
+
+    assert isinstance(step, Answer)
+    *found, last = step.response.filter_results
+    assert [len(one.matching_acls) for one in found] == [1] * 30
+    assert last.error_code == ErrorCode.POLICY_VIOLATION

@@ -5,6 +5,7 @@ import pytest
 from bifrost.filters.acls.acl_administration import CreateAclsFilter, DeleteAclsFilter, DescribeAclsFilter
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import AclsAtBroker, Answer
+from bifrost.tenancy.acls.acl_change import MAX_CHANGED
 from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.wire.api_keys import ApiKey
@@ -174,3 +175,26 @@ def test_acls_are_deleted_account_by_account_and_told_by_the_tenant_s_names() ->
     refused, done = step.response.filter_results
     assert (refused.error_code, refused.matching_acls) == (ErrorCode.INVALID_REQUEST, [])
     assert [(each.resource_name, each.principal) for each in done.matching_acls] == [("orders", "User:bob")]
+
+
+def test_a_broker_is_asked_for_so_many_acls_of_a_request_and_no_more() -> None:
+    scene = Scene()
+    many = [creation(f"t{number}") for number in range(MAX_CHANGED + 1)]
+    filters = [
+        EVERY | {"resource_type_filter": 2, "pattern_type_filter": 3, "resource_name_filter": f"t{number}"}
+        for number in range(MAX_CHANGED)
+    ]
+
+    made = CreateAclsFilter().on_request(
+        scene.exchange(ApiKey.CREATE_ACLS), messages.CreateAclsRequest(creations=many)
+    )
+    deleted = DeleteAclsFilter().on_request(
+        scene.exchange(ApiKey.DELETE_ACLS), messages.DeleteAclsRequest(filters=filters)
+    )
+
+    assert isinstance(made, AclsAtBroker)
+    assert isinstance(deleted, AclsAtBroker)
+    assert len(made.requests[0].creations) == MAX_CHANGED
+    assert made.plan.answer.results[-1].error_code == ErrorCode.POLICY_VIOLATION
+    assert len(deleted.requests[0].filters) == MAX_CHANGED
+    assert deleted.plan.answer.filter_results[-1].error_code == ErrorCode.POLICY_VIOLATION

@@ -1,9 +1,17 @@
 """The index of ACLs; tests/golden/test_java_authorizer.py compares its verdicts with those of Kafka's own class."""
 
 import random
+from dataclasses import astuple, replace
 
-from bifrost.tenancy.acls.acl_binding import Operation, PatternType, Permission, ResourceType
+from bifrost.tenancy.acls.acl_binding import (
+    AclBindingFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from bifrost.tenancy.acls.acl_index import EVERY_OPERATION, AclIndex
+from support.stage.counted_pauses import counted_pauses
 from support.stage.guards import allow
 
 ALICE = ("User:alice", "192.0.2.1")
@@ -106,3 +114,43 @@ def test_all_topics_are_permitted_only_with_every_namespace() -> None:
     assert not index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
     index.add(allow("READ", "eu:"))
     assert index.allows_all(Operation.DESCRIBE, TOPIC, *ALICE)
+
+
+def test_a_filter_that_leaves_nothing_open_finds_its_only_acl_at_once() -> None:
+    one, other = allow("READ", "orders"), allow("WRITE", "orders")
+    index = AclIndex([one])
+    exact = AclBindingFilter(*one)
+
+    assert list(index.find(exact)) == [one]
+    assert index.compared(exact) == 1
+    assert list(index.find(AclBindingFilter(*other))) == []
+    for field, value in zip(AclBindingFilter.__dataclass_fields__, astuple(AclBindingFilter()), strict=True):
+        wider = replace(exact, **{field: value})
+        assert list(index.find(wider)) == [one]
+        assert index.compared(wider) == len(index)
+
+
+def test_acls_may_change_while_a_filter_is_answered() -> None:
+    index = AclIndex([allow("READ", f"topic-{number}") for number in range(10)])
+    found = index.find(AclBindingFilter())
+    next(found)
+
+    index.add(allow("READ", "later"))
+
+    assert len(list(found)) == 9
+
+
+def test_a_right_on_any_topic_is_looked_for_with_pauses() -> None:
+    """A tenant's own ACLs decide how long: names that are allowed, each below hundreds of prefixes that are denied."""
+    prefix = "n" * 248
+    denied = [
+        allow("WRITE", prefix[:length], pattern_type=PatternType.PREFIXED, permission=Permission.DENY)
+        for length in range(1, 249)
+    ][::-1]
+    index = AclIndex([*denied, *(allow("WRITE", f"{prefix}{number}") for number in range(300))])
+
+    with counted_pauses() as pauses:
+        assert not index.allows_some(Operation.WRITE, TOPIC, *ALICE)
+        assert not index.allows_all(Operation.WRITE, TOPIC, *ALICE)
+
+    assert pauses.count > 30
