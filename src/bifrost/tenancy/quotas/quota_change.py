@@ -46,7 +46,7 @@ def quota_change(
         path: the namespace's path, from its tenant on.
         entity: whose quotas they are; a whole namespace only where an operator asks.
         ops: by Kafka's key the value that is set; None: it is removed.
-        added: the entities that the same request has added before; this one is added to them.
+        added: the entities without quotas that the same request gives some; this one is added to them.
     """
     from bifrost.state.state_change import Change  # takes memory, and not every gateway has a state
 
@@ -63,17 +63,18 @@ def quota_change(
     except ValueError:  # The gateway has logged it, and is not ready.
         return Refusal(_NOT_READ.error_code, _NOT_READ.message)
     changed = dict(current)
-    for key, value in ops.items():
+    for known in QuotaKey:  # A request may remove a hundred thousand others.
+        value = ops.get(known)
         if value is not None:
-            changed[QuotaKey(key)] = float(value)
-        elif key in set(QuotaKey):
-            changed.pop(QuotaKey(key), None)
+            changed[known] = float(value)
+        elif known in ops:
+            changed.pop(known, None)
     if changed == current:
         return None
-    if record is None:
-        added.add(entity)
-        if len(table.own) + len(added - table.own.keys()) > MAX_ENTITIES:
+    if record is None and entity not in table.own and entity not in added:
+        if len(table.own) + len(added) >= MAX_ENTITIES:
             return Refusal(ErrorCode.POLICY_VIOLATION, f"At most {MAX_ENTITIES} entities may have quotas")
+        added.add(entity)
     expected = 0 if record is None else record.version
     return Change(name, expected, quota_body(changed) if changed else None)
 

@@ -308,3 +308,21 @@ def test_quotas_of_a_namespace_are_written_only_while_it_is_there(stage: Stage, 
         ErrorCode.INVALID_REQUEST,
         "InvalidNamespace: namespace acme:eu does not exist",
     )
+
+
+def test_an_entity_of_very_many_parts_is_refused_with_all_of_them(stage: Stage, state: StateOnStage) -> None:
+    parts: dict[str, str | None] = {f"kind-{number}": None for number in range(2_000)}
+    text = "Unhandled client quota entity type: kind-0"
+
+    request = alter(entry(parts, **{RATE: 1.0}), entry(parts, **{RATE: 1.0}), entry(ALICE, **{RATE: 1.0}))
+
+    assert (
+        sent(stage, request)
+        >> state.writes()
+        << to_client(
+            answer(
+                *[(parts, ErrorCode.INVALID_REQUEST, text)] * 2,
+                (ALICE, ErrorCode.NONE, None),
+            )
+        )
+    )
