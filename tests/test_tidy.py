@@ -34,7 +34,6 @@ WITHOUT_TWIN = {
     "embedded/demo/run.py": "starts real processes: tests/kafka/test_demo.py",
     "embedded/demo/tenant.py": "a real producer and consumer: tests/kafka/test_demo.py",
     "filters/filter.py": "the shape of a filter, without behaviour",
-    "gateway/brokers/cluster_routes.py": "asks real brokers: tests/kafka/single",
     "gateway/brokers/cluster_inventory.py": "asks real brokers: tests/kafka/operations/test_inventory.py",
     "gateway/routing/broker_link.py": "connects to brokers: tests/kafka/single",
     "gateway/routing/dispatch.py": "sends to brokers: tests/kafka/single",

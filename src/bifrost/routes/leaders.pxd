@@ -17,6 +17,8 @@ cdef enum:
 
 cdef enum:
     SURE_MS = 5000            # how long a leader is surely no follower: these serve consumers too (KIP-392)
+    MOST_ABSENT = 10000       # topics that do not exist, of which this is kept
+    LONGEST_ABSENT = 255      # bytes of their names: no topic has a longer one, and no ID
     KEPT_MS = 60000           # after this time leaders are asked for again in any case
 
 
@@ -33,7 +35,7 @@ cdef class Leaders:
 
 
 cdef class LeaderTable:
-    cdef object _topics
+    cdef object _topics, _absent
     cdef readonly Py_ssize_t partitions
     cdef readonly Py_ssize_t most
     cdef Leaders get(self, bytes key)

@@ -23,7 +23,10 @@ class LeaderTable:
 
     def __init__(self, most: int) -> None: ...
     def put(self, key: bytes, nodes: Sequence[int], known_ms: int) -> None:
-        """Keep the leaders of a topic; beyond the limit the topics kept longest are forgotten."""
+        """Keep the leaders of a topic; beyond the limit the topics kept longest are forgotten.
+
+        Without any the topic does not exist; of these ten thousand are kept, and none with a name too long for a topic.
+        """
 
     def find(self, key: bytes) -> Leaders | None:
         """Return what is known of a topic."""

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Which broker leads which partition, as the last metadata said.
 
-A topic that does not exist is kept without partitions, so that requests that name it do not ask for it each time.
+A topic that does not exist is kept without partitions, so that requests that name it do not ask for it each time. These
+are kept apart: clients can name any number of them, and no topic that exists is forgotten for it.
 """
 
 from collections import OrderedDict
@@ -29,17 +30,24 @@ cdef class Leaders:
 
 cdef class LeaderTable:
     def __init__(self, Py_ssize_t most):
-        self._topics = OrderedDict()
+        self._topics, self._absent = OrderedDict(), OrderedDict()
         self.partitions, self.most = 0, most
 
     cdef Leaders get(self, bytes key):
-        return self._topics.get(key)
+        found = self._topics.get(key)
+        return self._absent.get(key) if found is None else found
 
     def find(self, bytes key not None):
         return self.get(key)
 
     def put(self, bytes key not None, nodes, int64_t known_ms):
         self.drop(key)
+        if not len(nodes):
+            if len(key) <= LONGEST_ABSENT:
+                self._absent[key] = Leaders(nodes, known_ms)
+                if len(self._absent) > MOST_ABSENT:
+                    self._absent.popitem(last=False)
+            return
         self._topics[key] = Leaders(nodes, known_ms)
         self.partitions += 1 + len(nodes)
         while self.partitions > self.most and len(self._topics) > 1:
@@ -47,6 +55,7 @@ cdef class LeaderTable:
 
     def drop(self, bytes key):
         cdef Leaders found = self._topics.pop(key, None)
+        self._absent.pop(key, None)
         if found is not None:
             self.partitions -= 1 + found.count
 
@@ -58,7 +67,7 @@ cdef class LeaderTable:
         self.forget([key for key, one in self._topics.items() if leads(one, node_id)])
 
     def __len__(self):
-        return len(self._topics)
+        return len(self._topics) + len(self._absent)
 
 
 cdef bint leads(Leaders leaders, int32_t node_id) noexcept:

@@ -44,3 +44,36 @@ def test_a_topic_that_is_put_again_counts_once() -> None:
     table.put(b"a", [1, 2, 3], 0)
 
     assert (len(table), table.partitions) == (1, 4)
+
+
+def test_no_topic_is_forgotten_for_those_that_clients_make_up() -> None:
+    table = LeaderTable(100)
+    table.put(b"orders", [1, 2], 0)
+    for number in range(20_000):
+        table.put(b"absent-%d" % number, [], 0)
+
+    assert table.find(b"orders") is not None
+    assert table.find(b"absent-0") is None
+    assert table.find(b"absent-19999") is not None
+    assert (len(table), table.partitions) == (10_001, 3)
+
+
+def test_a_name_that_no_topic_can_have_is_not_kept() -> None:
+    table = LeaderTable(100)
+    table.put(b"n" * 256, [], 0)
+
+    assert len(table) == 0
+
+
+def test_an_absent_topic_that_was_created_has_leaders_and_one_that_was_deleted_has_none() -> None:
+    table = LeaderTable(100)
+    table.put(b"orders", [], 0)
+    table.put(b"orders", [4], 1)
+    found = table.find(b"orders")
+    assert found is not None
+    assert found[0] == 4
+    table.put(b"orders", [], 2)
+    found = table.find(b"orders")
+    assert found is not None
+
+    assert (found[0], found.known_ms, len(table), table.partitions) == (-1, 2, 1, 0)

@@ -160,7 +160,7 @@ class Cluster:
         if self._routes is None:
             from bifrost.gateway.brokers.cluster_routes import ClusterRoutes  # Only for such clients.
 
-            self._routes = ClusterRoutes(self._open, self._now_ms)
+            self._routes = ClusterRoutes(self._open, self._now_ms, self._workers)
         return self._routes
 
     def offered_by_all(self) -> OfferedVersions:

@@ -3,15 +3,20 @@
     LeaderTable       topics by name, and by ID: Metadata says
     coordinators      groups and transactional IDs: FindCoordinator says
 
-What a broker denies to lead or to coordinate is forgotten, and asked for again. One look-up is under way at a time, and
-serves all connections that have come meanwhile.
+What a broker denies to lead or to coordinate is forgotten, and asked for again. One look-up is under way at a time.
+Tenants take turns (forwarding/look_up_turns.py), and a turn serves all connections of the tenant that wait: clients can
+name any number of topics and groups, and those of another tenant wait for one request to a broker because of it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from bifrost.filters.api_versions import OfferedVersions
+from bifrost.forwarding.look_up_turns import LookUpTurns
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
@@ -35,8 +40,24 @@ with all replicas). Topics beyond are asked for again."""
 MAX_COORDINATORS = 65_536
 """Bound of the groups and transactional IDs: some 10 MiB."""
 
+LONGEST_NAME = 1_024
+"""Longest group or transactional ID whose coordinator is remembered, in characters: a name may have 32 KiB."""
+
+LONGEST_TOPIC = 255
+"""No topic has a longer name, in bytes, so none is asked for."""
+
 AT_ONCE = 500
 """Topics, or groups, in one look-up: what a broker answers in some milliseconds."""
+
+NAMES_OF_A_REQUEST = 20.0
+"""So many names of a look-up cost a broker what a small request does."""
+
+MAX_LOOKED_UP = 1_000
+"""Most names that are looked up for one request. What is not known then goes to any broker, and clients ask again: they
+ask for the metadata of what they use, from which the leaders are learnt, before they name so many."""
+
+KNOWN_AT_ONCE = 5_000
+"""Names that wait, and are known by now, that are passed over in one turn."""
 
 MAX_WAIT_S = 10.0
 """How long a request waits for its look-up; then it goes to any broker, which has an error for it."""
@@ -50,15 +71,26 @@ Connect = Callable[[], Awaitable[tuple[BrokerClient, OfferedVersions, int]]]
 _Wanted = tuple[bool, bytes] | Key
 
 
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """A request that waits for look-ups."""
+
+    wanted: list[_Wanted]
+    """What was not asked for yet."""
+    came_ms: int
+    done: asyncio.Future[None]
+
+
 class ClusterRoutes:
     """The routes at one physical cluster."""
 
-    def __init__(self, connect: Connect, now_ms: Callable[[], int]) -> None:
+    def __init__(self, connect: Connect, now_ms: Callable[[], int], workers: int = 1) -> None:
         """Know nothing yet.
 
         Args:
             connect: connects to a broker; also returns what it offers, and the Metadata version to use.
             now_ms: a monotonic clock, in milliseconds.
+            workers: processes that look up at this cluster.
         """
         self._connect, self._now_ms = connect, now_ms
         self._by_name, self._by_id = LeaderTable(MAX_PARTITIONS), LeaderTable(MAX_PARTITIONS)
@@ -66,7 +98,12 @@ class ClusterRoutes:
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
         self.fetch_memory = FetchMemory()
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
-        self._waiting: list[tuple[list[_Wanted], asyncio.Future[None]]] = []
+        self._turns = LookUpTurns(workers)
+        self._waiting: dict[str, deque[_Waiter]] = {}
+        """By tenant."""
+        self._served: list[_Waiter] = []
+        """Those whose last look-up is under way."""
+        self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     # -- what is known
@@ -83,7 +120,8 @@ class ClusterRoutes:
     def unknown(self, split: Split, shapes: Shapes, elsewhere: int = -1) -> list[bytes]:
         """Decide where the partitions of a request go; return the topics that have to be looked up first."""
         table = self._by_id if shapes.is_by_id else self._by_name
-        return split.lead(table, elsewhere, self._now_ms())
+        found = split.lead(table, elsewhere, self._now_ms())
+        return [one for one in found if len(one) <= LONGEST_TOPIC]
 
     def coordinator(self, key: Key) -> int | None:
         """Return the coordinator of a group or transactional ID; None: it is not known."""
@@ -129,60 +167,123 @@ class ClusterRoutes:
 
     # -- look-ups
 
-    async def look_up_leaders(self, topics: Iterable[bytes], *, by_id: bool) -> None:
-        """Learn the leaders of topics.
+    async def look_up_leaders(self, topics: Iterable[bytes], tenant: str, *, by_id: bool) -> bool:
+        """Learn the leaders of topics; return whether the tenant had to wait until its budget had filled up.
 
         Raises:
-            BrokerError: no broker answered in time.
+            BrokerError: no broker answered in time, or the tenant's turn did not come.
         """
-        await self._look_up([(by_id, topic) for topic in topics])
+        return await self._look_up([(by_id, topic) for topic in topics], tenant)
 
-    async def look_up_coordinators(self, keys: Iterable[Key]) -> None:
-        """Learn the coordinators of groups and transactional IDs; those that have none now stay unknown.
+    async def look_up_coordinators(self, keys: Iterable[Key], tenant: str) -> bool:
+        """Learn the coordinators of groups and transactional IDs likewise; those that have none now stay unknown.
 
         Raises:
-            BrokerError: no broker answered in time.
+            BrokerError: as `look_up_leaders`.
         """
-        await self._look_up(list(keys))
+        return await self._look_up(list(keys), tenant)
 
-    async def leader_of(self, topic: bytes, partition: int) -> int:
+    async def leader_of(self, topic: bytes, partition: int, tenant: str) -> int:
         """Return the leader of a partition, by the topic's name; -1: there is none, or none is known.
 
         Raises:
-            BrokerError: no broker answered in time.
+            BrokerError: as `look_up_leaders`.
         """
         if self._by_name.find(topic) is None:
-            await self.look_up_leaders([topic], by_id=False)
+            await self.look_up_leaders([topic], tenant, by_id=False)
         leaders = self._by_name.find(topic)
         return -1 if leaders is None else leaders[partition]
 
-    async def _look_up(self, wanted: list[_Wanted]) -> None:
+    async def _look_up(self, wanted: list[_Wanted], tenant: str) -> bool:
+        if not wanted:
+            return False
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((wanted, done))
+        now_ms = self._now_ms()
+        self._waiting.setdefault(tenant, deque()).append(_Waiter(wanted[:MAX_LOOKED_UP], now_ms, done))
+        has_turn = self._turns.enter(tenant, now_ms)
+        self._arrived.set()
         if self._task is None:
-            self._task = asyncio.create_task(self._serve())
+            self._task = asyncio.create_task(self._give_turns())
         try:
             async with asyncio.timeout(MAX_WAIT_S):
                 await done
         except TimeoutError:
             raise BrokerError(f"no broker was asked about leaders within {MAX_WAIT_S:.0f} s") from None
+        return not has_turn
 
-    async def _serve(self) -> None:
+    async def _give_turns(self) -> None:
+        """Give turns to tenants as long as a request waits."""
+        error = BrokerError("look-ups of leaders have stopped")
         try:
-            while self._waiting:
-                served, self._waiting = self._waiting, []
-                error: BrokerError | None = None
-                try:
-                    await self._ask_all(dict.fromkeys(one for wanted, _ in served for one in wanted))
-                except BrokerError as failed:
-                    error = failed
-                for _, done in served:
-                    if not done.done():
-                        done.set_result(None) if error is None else done.set_exception(error)
-        except Exception as error:
-            report("routes", error)
+            while True:
+                self._arrived.clear()
+                tenant = self._turns.take(self._now_ms())
+                if tenant is not None:
+                    await self._have_turn(tenant)
+                    continue
+                wait_ms = self._turns.wait_ms(self._now_ms())
+                if wait_ms is None:
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_ms / 1000):
+                        await self._arrived.wait()
+        except BrokerError as failure:
+            error = failure
+        except Exception as failure:
+            report("routes", failure)
         finally:
             self._task = None
+            self._fail(error)
+
+    def _fail(self, error: BrokerError) -> None:
+        """Fail the look-ups of all requests that wait: each would wait for a broker just as long."""
+        waiters = self._served + [one for waiting in self._waiting.values() for one in waiting]
+        self._served = []
+        self._waiting.clear()
+        self._turns.clear()
+        for one in waiters:
+            if not one.done.done():
+                one.done.set_exception(error)
+
+    async def _have_turn(self, tenant: str) -> None:
+        """Ask a broker once for what requests of a tenant wait for."""
+        waiting = self._waiting[tenant]
+        wanted = self._next_of(waiting)
+        if wanted:
+            self._turns.charge(tenant, 1.0 + len(wanted) / NAMES_OF_A_REQUEST, self._now_ms())
+            await self._ask_all(wanted)
+        for one in self._served:
+            if not one.done.done():
+                one.done.set_result(None)
+        self._served = []
+        if waiting:
+            self._turns.enter(tenant, self._now_ms())
+        else:
+            del self._waiting[tenant]
+
+    def _next_of(self, waiting: deque[_Waiter]) -> dict[_Wanted, None]:
+        """Return what is asked for next; requests that need no more after it are served by it."""
+        wanted: dict[_Wanted, None] = {}
+        left = KNOWN_AT_ONCE
+        while waiting and left and len(wanted) < AT_ONCE:
+            first = waiting[0]
+            while first.wanted and left and len(wanted) < AT_ONCE and not first.done.done():
+                left -= 1
+                one = first.wanted.pop()
+                if not self._was_learnt(one, first.came_ms):
+                    wanted[one] = None
+            if first.wanted and not first.done.done():
+                break
+            self._served.append(waiting.popleft())
+        return wanted
+
+    def _was_learnt(self, wanted: _Wanted, since_ms: int) -> bool:
+        """Whether a look-up for another request has brought it."""
+        kind, name = wanted
+        if isinstance(name, str):
+            return self._coordinators.get((int(kind), name)) is not None
+        found = (self._by_id if kind else self._by_name).find(name)
+        return found is not None and found.known_ms > since_ms
 
     async def _ask_all(self, wanted: Iterable[_Wanted]) -> None:
         by_kind: dict[tuple[type, int], list[Any]] = {}
@@ -236,7 +337,8 @@ class ClusterRoutes:
             )
 
     def _learn(self, key: Key, found: Any) -> None:
-        if found.error_code == ErrorCode.NONE and found.node_id >= 0:
+        is_known = found.error_code == ErrorCode.NONE and found.node_id >= 0
+        if is_known and len(key[1]) <= LONGEST_NAME:
             self._coordinators.put(key, found.node_id)
 
     async def _connected(self) -> tuple[BrokerClient, OfferedVersions, int]:

@@ -141,10 +141,9 @@ class WayToBroker:
 
     async def _of_one_leader(self, need: StoredBatches) -> tuple[Broker, StoredBatches]:
         """Return a broker, and those of the batches whose partitions it leads: the others are asked for again."""
-        node_id = await self.cluster.routes.leader_of(need.wanted[0].topic, need.wanted[0].partition)
-        here = [
-            at for at in need.wanted if await self.cluster.routes.leader_of(at.topic, at.partition) == node_id
-        ]
+        routes, tenant = self.cluster.routes, self._session.virtual_cluster.namespace.tenant
+        node_id = await routes.leader_of(need.wanted[0].topic, need.wanted[0].partition, tenant)
+        here = [at for at in need.wanted if await routes.leader_of(at.topic, at.partition, tenant) == node_id]
         return self.cluster.broker(node_id) or self._broker, replace(need, wanted=tuple(here))
 
     async def _ask_about_acls(self, need: AclsAtBroker) -> AclsAtBroker:

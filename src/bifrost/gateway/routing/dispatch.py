@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Buffer = bytes | memoryview
 
+ROUTES_LIMIT = "route_look_ups"
+"""What waiting for the budget of look-ups counts as, in `kafka_proxy_limits_hit_total`."""
+
 _LISTS = (RouteKind.GROUPS, RouteKind.TRANSACTIONS)
 _SINGLE = (RouteKind.GROUP, RouteKind.TRANSACTION)
 _BROKER = 4
@@ -71,17 +74,21 @@ class Dispatch:
         Raises:
             BrokerError: no broker could be asked.
         """
-        kind, routes = request.way.kind, self._router.cluster.routes
+        kind, routes, tenant = request.way.kind, self._router.cluster.routes, self._router.tenant or ""
         if kind in (RouteKind.LEADERS, RouteKind.FETCH):
             split = split_of(self._router, request, is_last=True)
             assert split is not None
             shapes = request.shapes
-            await routes.look_up_leaders(routes.unknown(split, shapes), by_id=shapes.is_by_id)
+            has_waited = await routes.look_up_leaders(
+                routes.unknown(split, shapes), tenant, by_id=shapes.is_by_id
+            )
         else:
             assert kind is not None
-            await routes.look_up_coordinators(
-                [one for one in self._keys(request, kind) if routes.coordinator(one) is None]
+            has_waited = await routes.look_up_coordinators(
+                [one for one in self._keys(request, kind) if routes.coordinator(one) is None], tenant
             )
+        if has_waited:
+            self._router.note_hit(ROUTES_LIMIT)
 
     # -- by coordinator
 

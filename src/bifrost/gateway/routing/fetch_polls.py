@@ -182,7 +182,7 @@ class FetchPolls:
         """Learn the leaders of a session's partitions; what is not known then goes to any broker."""
         routes = self._router.cluster.routes
         with suppress(BrokerError):
-            await routes.look_up_leaders(topics, by_id=fetch.shapes.is_by_id)
+            await routes.look_up_leaders(topics, self._router.tenant or "", by_id=fetch.shapes.is_by_id)
         if self._waiting and self._waiting[0] is fetch:
             routes.unknown(fetch.split, fetch.shapes, self._router.home)
             self._poll(fetch)

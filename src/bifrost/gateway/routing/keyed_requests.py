@@ -151,7 +151,8 @@ class KeyedRequest:
             if pause_s:
                 await asyncio.sleep(pause_s)
             with suppress(BrokerError):
-                await routes.look_up_coordinators([one for one in keys if routes.coordinator(one) is None])
+                unknown = [one for one in keys if routes.coordinator(one) is None]
+                await routes.look_up_coordinators(unknown, router.tenant or "")
             is_known = all(routes.coordinator(one) is not None for one in keys)
             if is_known or router.loop.time() >= self._until_s:
                 break
