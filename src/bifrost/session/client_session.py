@@ -213,12 +213,13 @@ class ClientSession(AnsweringSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
         )
-        limit, items = exceeded_limit(plan, frame, offset)
+        limit, items = exceeded_limit(plan, frame, offset, is_single=self.needs_whole)
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
             self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
-            step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset))
+            refused = refusal(plan, frame, offset, is_single=self.needs_whole)
+            step = self._answer(lane, header.correlation_id, frame, refused)
         # Charged only when the request is done: one that waits for something comes here again.
         if items and limit is None and not isinstance(step, Need):
             lane.load.broker_left_ns -= items * ITEM_NS

@@ -54,6 +54,17 @@ _MAX_ITEMS: Mapping[int, int] = {
     ApiKey.DESCRIBE_TRANSACTIONS: 10_000,
 }
 
+MAX_ITEMS_TAKEN_APART = 20_000
+"""Most items of a request at a single address, which is taken apart by broker in one go: some 5 ms of work, and twice
+as many partitions as a tenant may have by default."""
+
+_MAX_KEYS_TAKEN_APART: Mapping[int, int] = {
+    # These are decoded for it, and their answers put together.
+    ApiKey.DELETE_GROUPS: 2_000,
+    ApiKey.DESCRIBE_TRANSACTIONS: 2_000,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 2_000,
+}
+
 _SMALL_BYTES = 2_048
 """A request of at most so many bytes has fewer items than any limit."""
 
@@ -64,9 +75,15 @@ REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_byt
 """Names of the limits in the metrics."""
 
 
-def max_items(api_key: int) -> int:
-    """Return how many items a request of this API may have, in all its lists together."""
-    return _MAX_ITEMS.get(api_key, MAX_ITEMS)
+def max_items(api_key: int, *, is_single: bool = False) -> int:
+    """Return how many items a request of this API may have, in all its lists together.
+
+    Args:
+        api_key: the API.
+        is_single: whether it comes to a single address, and is taken apart there.
+    """
+    most = _MAX_ITEMS.get(api_key, MAX_ITEMS)
+    return min(most, _MAX_KEYS_TAKEN_APART.get(api_key, MAX_ITEMS_TAKEN_APART)) if is_single else most
 
 
 def max_decoded_bytes(plan: Plan) -> int:
@@ -83,13 +100,16 @@ def is_decodable(plan: Plan, size: int) -> bool:
     return size <= max_decoded_bytes(plan)
 
 
-def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> tuple[str | None, int]:
+def exceeded_limit(
+    plan: Plan, frame: bytes | memoryview, offset: int, *, is_single: bool = False
+) -> tuple[str | None, int]:
     """Return the limit that a request exceeds, or None, and roughly its number of items; 0 for a small request.
 
     Args:
         plan: of its API and version.
         frame: the request, without its length.
         offset: where its body begins, in bytes.
+        is_single: as for `max_items`.
     Raises:
         WireError: the request could not be read.
     """
@@ -97,12 +117,12 @@ def exceeded_limit(plan: Plan, frame: bytes | memoryview, offset: int) -> tuple[
         return None, 0
     if plan.request.program is None and not is_decodable(plan, len(frame)):
         return REQUEST_BYTES_LIMIT, 0
-    most = max_items(plan.api_key)
+    most = max_items(plan.api_key, is_single=is_single)
     items = _count(plan.request, frame, offset, most)
     return REQUEST_ITEMS_LIMIT if items > most else None, items
 
 
-def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
+def refusal(plan: Plan, frame: bytes | memoryview, offset: int, *, is_single: bool = False) -> Message:
     """Return the answer to a request that exceeds a limit.
 
     Raises:
@@ -110,7 +130,8 @@ def refusal(plan: Plan, frame: bytes | memoryview, offset: int) -> Message:
             answer item by item.
         WireError: the request could not be read.
     """
-    text = f"The request is larger than this gateway takes: at most {max_items(plan.api_key)} items"
+    most = max_items(plan.api_key, is_single=is_single)
+    text = f"The request is larger than this gateway takes: at most {most} items"
     invalid = ErrorCode.INVALID_REQUEST
     answer = top_level_error(plan.api_key, plan.api_version, invalid)
     if answer is None and is_decodable(plan, len(frame)):

@@ -171,3 +171,33 @@ def test_a_small_request_is_not_counted(stage: Stage) -> None:
         >> client_sends(metadata("orders"))
         << to_broker(metadata(physical_name("acme", "orders")))
     )
+
+
+def test_at_a_single_address_a_request_has_fewer_items() -> None:
+    assert max_items(ApiKey.FETCH) == 100_000
+    assert max_items(ApiKey.FETCH, is_single=True) == 20_000
+    assert max_items(ApiKey.DELETE_GROUPS, is_single=True) == 2_000
+    assert max_items(ApiKey.FIND_COORDINATOR, is_single=True) == max_items(ApiKey.FIND_COORDINATOR) == 10_000
+    assert max_items(ApiKey.DESCRIBE_CONFIGS, is_single=True) == 2_000
+
+
+def test_a_request_with_more_than_that_is_refused_there(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoded_request, "MAX_ITEMS_TAKEN_APART", 20)
+    request, none = find_coordinators(30), -1
+    book = stage.play()
+    book.session.needs_whole = True
+
+    refused = [
+        FindCoordinatorResponse.Coordinator(
+            key=one,
+            node_id=none,
+            host="",
+            port=none,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="The request is larger than this gateway takes: at most 20 items",
+        )
+        for one in request.coordinator_keys
+    ]
+    assert book >> client_sends(request, 6) << to_client(FindCoordinatorResponse(coordinators=refused))
