@@ -39,6 +39,8 @@ class Attack:
     """Whether the brokers stand still meanwhile, again and again: then nothing is asked of the victim's latency."""
     is_listed: bool = True
     """Whether it is run by default."""
+    has_features: bool = False
+    """Whether the gateway has what an operator may switch on (`features.py`), and the attacker may use all of it."""
 
 
 ATTACKS: dict[str, Attack] = {}
@@ -51,13 +53,14 @@ def attack(
     seconds: float = 5.0,
     stops_brokers: bool = False,
     is_listed: bool = True,
+    has_features: bool = False,
 ) -> Callable[[Run], Run]:
     """Add a function to the list, under its own name with dashes."""
 
     def add(run: Run) -> Run:
         name = run.__name__.replace("_", "-")
         assert name not in ATTACKS, name
-        ATTACKS[name] = Attack(name, what, run, evidence, seconds, stops_brokers, is_listed)
+        ATTACKS[name] = Attack(name, what, run, evidence, seconds, stops_brokers, is_listed, has_features)
         return run
 
     return add

@@ -50,6 +50,10 @@ class Target:
     """The attacker's address: another one for each attack, for the gateway remembers what an address has cost."""
     pace_file: str = ""
     """What to send again, for the control."""
+    single_port: int = 0
+    """A single address for all brokers; 0: there is none, nor an admin API."""
+    control_port: int = 0
+    """Of the admin API, whose tokens the attacker does not have."""
 
     @classmethod
     def read(cls, path: Path) -> "Target":
@@ -146,17 +150,27 @@ class Field:
         return connection
 
     def line(
-        self, *, tls: bool = False, login: bool = True, is_broker: bool = True, is_open: bool = False
+        self,
+        *,
+        tls: bool = False,
+        login: bool = True,
+        is_broker: bool = True,
+        is_open: bool = False,
+        is_single: bool = False,
     ) -> Line:
         """Open a connection that is ready for requests."""
+        if is_single:
+            return self._counted(self._log_in(self.target.single_port))
         port = self.target.open_port if is_open else self.target.tls_port if tls else self.target.plain_port
         port += self.target.node_id if is_broker else 0
         if not login or is_open:
             return Line(self.raw(tls=tls, port=port), self.count)
-        client = self._log_in(port, self.context if tls else None)
+        return self._counted(self._log_in(port, self.context if tls else None), 600 * tls)
+
+    def _counted(self, client: RawClient, handshake: int = 0) -> Line:
         self.sent.connections += 1
         self._bucket()[0] += 1
-        self.count(150 + 600 * tls)
+        self.count(150 + handshake)
         return Line(client.socket, self.count)
 
     def client(self) -> RawClient:

@@ -13,13 +13,14 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.certificates import HOST, make_certificate
 from bench.client import RawClient
 from bench.hostile.diary import Diary
+from bench.hostile.features import add_features, start_control
 from bench.hostile.field import Target
 from bench.kafka import HEAP_MB, JAVA_OPTIONS
 from bench.laboratory import free_port, run_child
@@ -84,6 +85,8 @@ class Stage:
         self._kafka, self._is_single = kafka, is_single
         self._directory, self._brokers, self._scale = directory, brokers, scale
         self._running = ExitStack()
+        self.has_features = False
+        """Of the next gateway: see `Attack`."""
         self._started = 0
         self._passwords = {name: secrets.token_hex(8) for name in (VICTIM, ATTACKER)}
 
@@ -139,15 +142,19 @@ class Stage:
 
     def _start_gateway(self) -> None:
         step = 1 + self._brokers
-        self._port = free_port(count=3 * step + 1)
+        self._port = free_port(count=3 * step + 3)
         self._ports = [self._port + number * step for number in range(3)]
         self._admin_port = self._port + 3 * step
+        self._more_ports = (self._admin_port + 1, self._admin_port + 2) if self.has_features else (0, 0)
         directory = self._directory / f"gateway{self._started}"
         directory.mkdir()
         for name, password in self._passwords.items():
             (directory / f"{name}.password").write_text(password)
         config = directory / "proxy.yaml"
-        config.write_text(json.dumps(self._configuration()))  # JSON is YAML.
+        configuration = self._configuration()
+        if self.has_features:
+            add_features(configuration, ATTACKER, directory, *self._more_ports)
+        config.write_text(json.dumps(configuration))  # JSON is YAML.
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
         self.gateway_log = self._new_file("gateway.log")
         self.gateway: Child = run_child(self._gateways, command, self._ports[0], self.gateway_log)
@@ -156,8 +163,10 @@ class Stage:
         while (lost := self.unserved_port(1.0)) is not None:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the gateway serves no {lost}:\n{tail(self.gateway.log())}")
+        if self.has_features:
+            start_control(self._gateways, config, self._more_ports[1], self._new_file("control.log"))
 
-    def _configuration(self) -> dict[str, object]:
+    def _configuration(self) -> dict[str, Any]:
         def listener(name: str, port: int, protocol: str, **more: object) -> dict[str, object]:
             ports: dict[str, object] = {
                 "bind_host": HOST,
@@ -259,7 +268,9 @@ class Stage:
         ca_file = str(self.certificate.certificate_file)
         password = self._passwords[name]
         port = self.kafka.broker_port(1)
-        return Target(plain, tls, is_open, ca_file, name, password, TOPIC, "", 1, 0, self._scale, port)
+        target = Target(plain, tls, is_open, ca_file, name, password, TOPIC, "", 1, 0, self._scale, port)
+        single, control = self._more_ports
+        return replace(target, single_port=single, control_port=control)
 
     def _start_victim(self) -> None:
         target = self.victim_target.write(self._new_file("victim.json"))

@@ -61,8 +61,9 @@ class Trial:
             TrialError: it did not work.
         """
         stage, pace = self._stage, self._pace
-        if stage.subject.resident_mib() > FRESH_MIB:
+        if stage.has_features != attack.has_features or stage.subject.resident_mib() > FRESH_MIB:
             # Memory that an earlier attack has left behind is not this one's.
+            stage.has_features = attack.has_features
             stage.restart_gateway()
         self._addresses += 1
         source = f"127.1.{self._addresses // 250}.{1 + self._addresses % 250}"

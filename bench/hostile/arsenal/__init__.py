@@ -1,10 +1,12 @@
 """All attacks. A new one is a function in one of these files, or in another that is named here."""
 
 from bench.hostile.arsenal import (
+    administration,
     bytes_held,
     configs,
     connections,
     every_api,
+    filtered,
     floods,
     groups,
     handshakes,
@@ -15,16 +17,20 @@ from bench.hostile.arsenal import (
     quotas,
     records,
     replay,
+    single_address,
     topic_ids,
+    virtual_topics,
 )
 from bench.hostile.attack import ATTACKS
 
 __all__ = [
     "ATTACKS",
+    "administration",
     "bytes_held",
     "configs",
     "connections",
     "every_api",
+    "filtered",
     "floods",
     "groups",
     "handshakes",
@@ -35,5 +41,7 @@ __all__ = [
     "quotas",
     "records",
     "replay",
+    "single_address",
     "topic_ids",
+    "virtual_topics",
 ]

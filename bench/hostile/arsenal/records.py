@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import cramjam
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from bench.frames import produce, record_batch
+from bench.frames import LONG_AGO_MS, produce, record_batch
 from bench.hostile.attack import attack
 from bench.hostile.field import Field
 
@@ -16,22 +16,36 @@ _CRC_AT, _ATTRIBUTES_AT, _RECORDS_AT = 17, 21, 61
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
 
-def _bomb(codec: int, content: bytes) -> bytes:
-    """Return a batch whose records are `content`, compressed; its head is as it should be."""
+def bomb(
+    codec: int,
+    content: bytes,
+    *,
+    timestamp_ms: int = LONG_AGO_MS,
+    transaction: tuple[int, int, int] | None = None,
+) -> bytes:
+    """Return a batch of one record, which is `content`, compressed; its head is as it should be.
+
+    Args:
+        codec: its number.
+        content: compressed.
+        timestamp_ms: of the record.
+        transaction: the producer's ID and epoch, and the batch's sequence; None: it is in no transaction.
+    """
+    producer_id, epoch, sequence = (-1, -1, -1) if transaction is None else transaction
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
+        is_transactional=transaction is not None,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
         batch_size=1 << 20,
     )
-    builder.append(0, timestamp=1_700_000_000_000, key=None, value=b"x", headers=[])
+    builder.append(0, timestamp=timestamp_ms, key=None, value=b"x", headers=[])
     head = bytearray(builder.build())[:_RECORDS_AT]
     batch = head + content
     struct.pack_into(">i", batch, 8, len(batch) - 12)
-    struct.pack_into(">h", batch, _ATTRIBUTES_AT, codec)
+    batch[_ATTRIBUTES_AT + 1] |= codec
     struct.pack_into(">I", batch, _CRC_AT, _crc32c(bytes(batch[_ATTRIBUTES_AT:])))
     return bytes(batch)
 
@@ -42,13 +56,13 @@ def _crc32c(data: bytes) -> int:
     return int(calc_crc32c(data))
 
 
-def _record_of(size: int) -> bytes:
+def record_of(size: int) -> bytes:
     """Return one record with a value of zeros, as it stands in a batch."""
-    body = b"\0\0\0\1" + _zigzag(size) + bytes(size) + b"\0"
-    return _zigzag(len(body)) + body
+    body = b"\0\0\0\1" + zigzag(size) + bytes(size) + b"\0"
+    return zigzag(len(body)) + body
 
 
-def _zigzag(number: int) -> bytes:
+def zigzag(number: int) -> bytes:
     number = number << 1
     found = bytearray()
     while number > 0x7F:
@@ -60,7 +74,7 @@ def _zigzag(number: int) -> bytes:
 def undecompressible() -> dict[str, bytes]:
     """Return batches that do not decompress, by codec."""
     codecs = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD, "unknown codec": 7}
-    return {name: _bomb(codec, b"\x1f\x8b" + bytes(4000)) for name, codec in codecs.items()}
+    return {name: bomb(codec, b"\x1f\x8b" + bytes(4000)) for name, codec in codecs.items()}
 
 
 def malformed() -> dict[str, bytes]:
@@ -82,10 +96,10 @@ def malformed() -> dict[str, bytes]:
 
 @attack("compressed batches of 200 MiB of zeros: gzip, zstd")
 def decompression_bombs(field: Field) -> Iterator[None]:
-    record = _record_of(field.size(BOMB_BYTES))
+    record = record_of(field.size(BOMB_BYTES))
     batches = [
-        _bomb(GZIP, gzip.compress(record, 9)),
-        _bomb(ZSTD, bytes(cramjam.zstd.compress(record, 19 if field.target.scale == 1 else 3))),
+        bomb(GZIP, gzip.compress(record, 9)),
+        bomb(ZSTD, bytes(cramjam.zstd.compress(record, 19 if field.target.scale == 1 else 3))),
     ]
     frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in batches]
     field.note("batches of " + ", ".join(f"{len(one) >> 10} KiB" for one in batches))

@@ -1,0 +1,57 @@
+"""A single address for all brokers: the gateway finds the broker of each topic and group that a client names."""
+
+from collections.abc import Iterator
+
+from bench.hostile.attack import attack
+from bench.hostile.field import Field
+from bifrost.wire.messages import FetchRequest, ListOffsetsRequest, OffsetFetchRequest
+
+MIB = 1 << 20
+
+
+def _fetch(field: Field, turn: int, count: int, name: str = "t{}-{}") -> bytes:
+    partition = FetchRequest.FetchPartition(partition=0, partition_max_bytes=1024)
+    topics = [
+        FetchRequest.FetchTopic(topic=name.format(turn, one), partitions=[partition]) for one in range(count)
+    ]
+    return field.frame(FetchRequest(max_wait_ms=0, session_epoch=-1, topics=topics), 12)
+
+
+@attack("topics that there are not, thousands in each request, other ones each time", has_features=True)
+def single_address_topics(field: Field) -> Iterator[None]:
+    frames = [_fetch(field, turn, field.size(10_000)) for turn in range(20)]
+    yield
+    field.flood(frames, connections=8, is_single=True)
+
+
+@attack("the same with names of 30 KiB", has_features=True)
+def single_address_long_names(field: Field) -> Iterator[None]:
+    frames = [_fetch(field, turn, field.size(30), "t{}-{:030000}") for turn in range(20)]
+    yield
+    field.flood(frames, connections=8, is_single=True)
+
+
+@attack("groups that there are not, thousands in each request, other ones each time", has_features=True)
+def single_address_groups(field: Field) -> Iterator[None]:
+    new, frames = OffsetFetchRequest, []
+    for turn in range(20):
+        groups = [
+            new.OffsetFetchRequestGroup(group_id=f"g{turn}-{one}", topics=None)
+            for one in range(field.size(MIB) // 20)
+        ]
+        frames.append(field.frame(new(groups=groups), 9))
+    yield
+    field.flood(frames, connections=4, is_single=True)
+
+
+@attack("offsets of tens of thousands of partitions of one topic, in a request of a MiB", has_features=True)
+def single_address_partitions(field: Field) -> Iterator[None]:
+    new = ListOffsetsRequest
+    partitions = [
+        new.ListOffsetsPartition(partition_index=one, timestamp=-1, current_leader_epoch=-1)
+        for one in range(field.size(MIB) // 20)
+    ]
+    topic = new.ListOffsetsTopic(name=field.target.topic, partitions=partitions)
+    frame = field.frame(new(replica_id=-1, topics=[topic]), 7)
+    yield
+    field.flood([frame], connections=4, is_single=True)

@@ -1,0 +1,63 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.hostile.arsenal import ATTACKS
+from bench.hostile.arsenal.records import GZIP, ZSTD, bomb, record_of
+from bench.hostile.features import DIVIDED, MASKED, SEALED, add_features
+
+from bifrost.config.load import load
+from bifrost.records.codec.client_batch import as_batch, read_columns
+from bifrost.records.codec.compression import compress
+from bifrost.records.codec.memory import MemoryBudget
+from bifrost.tenancy.virtual_partitions.tagged_batches import TransactionalBatch
+
+
+def test_the_configuration_is_one_with_all_that_is_attacked(tmp_path: Path) -> None:
+    (tmp_path / "attacker.password").write_text("secret")
+    ports = {"bootstrap_port": 1000, "advertised_host": "localhost"}
+    ports_of_all: dict[str, Any] = ports | {"broker_port_range": {"start": 1001, "end": 1003}}
+    configuration: dict[str, Any] = {
+        "proxy": {"listener_sets": [{"name": "plain", "port_range": ports_of_all}], "journal": {}},
+        "upstream": {"bootstrap": ["localhost:9092"]},
+        "tenants": [
+            {
+                "name": "attacker",
+                "auth": {"credentials": [{"username": "attacker", "password_file": "attacker.password"}]},
+            }
+        ],
+    }
+    add_features(configuration, "attacker", tmp_path, 2000, 3000)
+    file = tmp_path / "proxy.yaml"
+    file.write_text(json.dumps(configuration))
+
+    config = load(file, b"salt")
+
+    (own,) = config.tenants
+    assert own.acls is not None
+    assert own.allow_quota_changes
+    assert own.auth.stored_users is not None
+    assert [one.topics for one in own.virtual_partitions] == [(DIVIDED,)]
+    assert [rule.topics for one in own.filters for rule in one.rules] == [(MASKED,), (SEALED,)]
+    assert [one.single_address for one in config.proxy.listener_sets] == [False, True]
+    assert config.proxy.control is not None
+    assert config.proxy.control.port == 3000
+
+
+def test_each_feature_is_attacked() -> None:
+    featured = {name for name, one in ATTACKS.items() if one.has_features}
+
+    for beginning in ("acl-", "quota-", "user-", "admin-api-", "virtual-", "filtered-", "masked-", "sealed-"):
+        assert any(name.startswith(beginning) for name in featured), beginning
+    assert any(name.startswith("single-address-") for name in featured)
+
+
+def test_a_bomb_is_a_batch_of_one_record_as_a_broker_takes_it() -> None:
+    for codec in (GZIP, ZSTD):
+        plain = bomb(codec, compress(codec, record_of(100_000)))
+        in_transaction = bomb(codec, compress(codec, record_of(100_000)), transaction=(7, 1, 5))
+
+        (record,) = read_columns(as_batch(plain), MemoryBudget("batch", 1 << 20)).records()
+        assert record.value == bytes(100_000)
+        assert len(plain) < 2_000
+        assert TransactionalBatch(in_transaction).number == (7, 1, 5, 1)
