@@ -48,6 +48,11 @@ class StateKey(_Key):
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
+    @property
+    def owner(self) -> str:
+        """The tenant that it belongs to: what its name begins with, up to the first `:` or `/`."""
+        return self.name.partition(":")[0].partition("/")[0]
+
     def to_bytes(self) -> bytes:
         """Return the key as it is in the topic."""
         return str(self).encode()

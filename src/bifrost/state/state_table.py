@@ -80,6 +80,8 @@ class StateTable:
         """Records that were folded last, decoded: the models ask for them at once."""
         self._deleted: dict[StateKey, StateRecord] = {}
         """The records of deletions, in the order in which they were read."""
+        self._deleted_of: Counter[str] = Counter()
+        """How many of them each tenant has."""
         self._watchers: defaultdict[str, list[Watcher]] = defaultdict(list)
 
     def __len__(self) -> int:
@@ -122,6 +124,10 @@ class StateTable:
     def deleted(self, before_ms: int) -> Iterator[StateRecord]:
         """Yield the deletions that were made before a time, in the order in which they were read."""
         return (one for one in self._deleted.values() if one.at_ms < before_ms)
+
+    def deleted_of(self, tenant: str) -> int:
+        """Return how many deleted keys of a tenant are not purged yet."""
+        return self._deleted_of[tenant]
 
     def next_version(self, key: StateKey) -> int:
         """Return the version that the next record of a key has."""
@@ -212,7 +218,8 @@ class StateTable:
         self._last.clear()
         before, self._values = self._values, other._values
         self._kinds = other._kinds
-        self.size, self._count, self._deleted = other.size, other._count, other._deleted
+        self.size, self._count = other.size, other._count
+        self._deleted, self._deleted_of = other._deleted, other._deleted_of
         changed: set[StateKey] = set()
         for kind in before.keys() | self._values.keys():
             differs = before.get(kind, {}).items() ^ self._values.get(kind, {}).items()
@@ -253,6 +260,7 @@ class StateTable:
             self._last[record.key] = record
         if record.body is None:
             self._deleted[record.key] = record
+            self._deleted_of[record.key.owner] += 1
         self.size += _size(one)
 
     def _remove(self, key: StateKey) -> bool:
@@ -261,7 +269,11 @@ class StateTable:
             return False
         self._count -= 1
         self._last.pop(key, None)
-        self._deleted.pop(key, None)
+        if self._deleted.pop(key, None) is not None:
+            owner = key.owner
+            self._deleted_of[owner] -= 1
+            if not self._deleted_of[owner]:
+                del self._deleted_of[owner]
         self.size -= len(key.to_bytes()) + len(value)
         return True
 

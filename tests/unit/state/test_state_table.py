@@ -197,3 +197,19 @@ def test_transactions_may_be_folded_together() -> None:
     assert list(together.entries()) == list(one.entries())
     assert (len(together), together.size, together.counts()) == (len(one), one.size, one.counts())
     assert len(together.last_changes) == 5
+
+
+def test_deleted_keys_are_counted_by_the_tenant_until_they_are_purged_or_created_again() -> None:
+    one = table()
+    names = ("acme:a", "acme:b", "acme/x", "acme-too:a", "acme:eu/orders")
+    change(one, *(put(name, 0, {}) for name in names))
+    change(one, *(put(name, 1, None) for name in names))
+    assert (one.deleted_of("acme"), one.deleted_of("acme-too"), one.deleted_of("other")) == (4, 1, 0)
+
+    change(one, put("acme:a", 0, {}))
+    one.apply([LogRecord(99, 0, key("acme:b").to_bytes(), None)])
+    assert one.deleted_of("acme") == 2
+
+    anew = table()
+    anew.become(one)
+    assert anew.deleted_of("acme") == 2

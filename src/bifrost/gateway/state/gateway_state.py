@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections import Counter
+from functools import partial
 
 import structlog
 
@@ -13,7 +14,7 @@ from bifrost.gateway.loop.loop_guard import keep
 from bifrost.gateway.loop.steps import STEP_S
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.context import StateContext
-from bifrost.gateway.state.state_changes import StateChanges
+from bifrost.gateway.state.state_changes import StateChanges, has_room
 from bifrost.gateway.state.state_counts import KIND, StateCounts
 from bifrost.gateway.state.state_follower import FIRST_STEP_S, StateFollower
 from bifrost.gateway.state.state_reader import UNREADABLE_RETRY_S, StateReader
@@ -54,6 +55,7 @@ class GatewayState:
             counts=self._changed,
             times_us=self._times_us,
             hits=gateway.shared.lanes.in_flight_limits.hits,
+            has_room=partial(has_room, self.table),
         )
         self._followers: list[StateFollower] = []
         self.follow(QUOTA, gateway.shared.quota_tables)

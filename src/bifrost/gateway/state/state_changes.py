@@ -20,6 +20,7 @@ from bifrost.records.batch_reader import UnreadableBatch
 from bifrost.state.state_change import Author, Change, StateConflict, Unchanged
 from bifrost.state.state_outcome import DONE, OutcomeKind, StateOutcome
 from bifrost.state.state_record import TooLarge, UnreadableState
+from bifrost.state.state_table import StateTable
 
 log = structlog.get_logger()
 
@@ -34,6 +35,23 @@ KEYS_SHOWN = 10
 
 CHANGES_LIMIT = "max_waiting_changes"
 """The setting of the limit of changes that wait, in the metrics."""
+
+DELETED_LIMIT = "deleted_state_keys"
+"""What the metrics call the limit of keys that a tenant has deleted."""
+
+SHARE_OF_DELETED = 20
+"""The part of `max_records` that one tenant's deleted keys may take, a twentieth, before it can create no more: they
+stay for a day, and all tenants share the room."""
+
+
+def has_room(table: StateTable, tenant: str, need: StateChange) -> bool:
+    """Whether a tenant may make a change: one that creates keys only as long as it has not deleted too many.
+
+    What is there it can change and delete at any time, and what it has deleted it can create again.
+    """
+    if table.deleted_of(tenant) < table.limits.records // SHARE_OF_DELETED:
+        return True
+    return all(one.body is None or table.entry(one.key) is not None for one in need.changes)
 
 
 class Writer(Protocol):
@@ -72,6 +90,7 @@ class StateChanges:
         counts: "Counter[tuple[str, str]]",
         times_us: "Counter[str]",
         hits: "Counter[tuple[str, str]]",
+        has_room: Callable[[str, StateChange], bool] = lambda _tenant, _need: True,
         timeout_s: float = CHANGE_TIMEOUT_S,
     ) -> None:
         """Have no change yet.
@@ -84,11 +103,13 @@ class StateChanges:
             counts: counts changes by tenant and outcome.
             times_us: adds up how long changes took, in microseconds, under `change`.
             hits: counts how often a limit was hit, by its name and the tenant.
+            has_room: whether a tenant may make a change, by what it has deleted before.
             timeout_s: how long a change may take, with its wait.
         """
         self._writer, self._settle, self._author = writer, settle, author
         self._max_waiting, self._timeout_s = max_waiting, timeout_s
         self._counts, self._times_us, self._hits = counts, times_us, hits
+        self._has_room = has_room
         self._queues: OrderedDict[str, deque[_Waiting]] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
         self.waiting: Counter[str] = Counter()
@@ -114,6 +135,9 @@ class StateChanges:
     async def _outcome(self, tenant: str, need: StateChange, until_s: float) -> StateOutcome:
         if len(need.changes) > MAX_KEYS:
             return StateOutcome(OutcomeKind.TOO_LARGE, f"a change has at most {MAX_KEYS} keys")
+        if not self._has_room(tenant, need):
+            self._hits[DELETED_LIMIT, tenant] += 1
+            return StateOutcome(OutcomeKind.TOO_LARGE, "the tenant has deleted too many keys within a day")
         if self.waiting[tenant] >= self._max_waiting:
             self._hits[CHANGES_LIMIT, tenant] += 1
             return StateOutcome(OutcomeKind.BUSY, f"{self._max_waiting} changes of the tenant wait")

@@ -9,11 +9,20 @@ import pytest
 
 from bifrost.filters.steps import StateChange
 from bifrost.gateway.errors import BrokerError
-from bifrost.gateway.state.state_changes import CHANGES_LIMIT, MAX_KEYS, StateChanges
+from bifrost.gateway.state.state_changes import (
+    CHANGES_LIMIT,
+    DELETED_LIMIT,
+    MAX_KEYS,
+    SHARE_OF_DELETED,
+    StateChanges,
+    has_room,
+)
 from bifrost.state.state_change import Author, Change, StateConflict, Unchanged
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_outcome import OutcomeKind, StateOutcome
 from bifrost.state.state_record import TooLarge, UnreadableState
+from bifrost.state.state_table import StateLimits, StateTable
+from support.state_log import change, put
 
 
 def key(name: str) -> StateKey:
@@ -47,7 +56,12 @@ class Hand:
 
 
 class Scene:
-    def __init__(self, timeout_s: float = 20, max_waiting: int = 3) -> None:
+    def __init__(
+        self,
+        timeout_s: float = 20,
+        max_waiting: int = 3,
+        may_change: Callable[[str, StateChange], bool] = lambda _tenant, _need: True,
+    ) -> None:
         self.hand = Hand()
         self.settled = 0
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -61,6 +75,7 @@ class Scene:
             counts=self.counts,
             times_us=self.times,
             hits=self.hits,
+            has_room=may_change,
             timeout_s=timeout_s,
         )
 
@@ -249,5 +264,38 @@ def test_the_end_of_the_gateway_leaves_the_outcome_open() -> None:
         await scene.changes.end()
 
         assert outcome_of(await first).kind is OutcomeKind.UNKNOWN
+
+    play(one)
+
+
+def test_a_tenant_that_has_deleted_very_much_leaves_the_room_to_others() -> None:
+    """Deleted keys stay for a day: by creating and deleting, one tenant could fill the state of all."""
+    most = 5
+    table = StateTable(StateLimits(most * SHARE_OF_DELETED, 10_000, 1_000_000))
+    change(table, *(put(f"acme:{number}", 0, {}) for number in range(most + 1)))
+    for number in range(most):
+        assert has_room(table, "acme", creates("acme:new"))
+        change(table, put(f"acme:{number}", 1, None))
+
+    assert not has_room(table, "acme", creates("acme:new"))
+    assert not has_room(table, "acme", creates("acme:1", "acme:new"))
+    assert has_room(table, "acme", creates("acme:1", f"acme:{most}"))
+    assert has_room(table, "acme", StateChange((Change(StateKey("alias", f"acme:{most}"), 1, None),), ""))
+    assert has_room(table, "acme-too", creates("acme-too:new"))
+
+
+def creates(*names: str) -> StateChange:
+    return StateChange(tuple(Change(StateKey("alias", name), 0, {}) for name in names), "User:alice")
+
+
+def test_what_has_no_room_is_refused_and_counted() -> None:
+    async def one() -> None:
+        scene = Scene(may_change=lambda tenant, _need: tenant != "mallory")
+        met, other = await asyncio.gather(scene.begin("mallory", "a"), scene.begin("acme", "b"))
+
+        assert outcome_of(met).kind is OutcomeKind.TOO_LARGE
+        assert outcome_of(other).is_done
+        assert scene.hits == {(DELETED_LIMIT, "mallory"): 1}
+        assert scene.hand.written == ["b"]
 
     play(one)
