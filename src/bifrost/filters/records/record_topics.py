@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from bifrost.filters.records.record_work import FIRST_WITH_ZSTD
 from bifrost.filters.records.topic_way import TopicWay, has_steps
 from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
 from bifrost.transforms.record_transform import (
     BatchTransform,
     Direction,
@@ -178,7 +179,8 @@ class RecordTopics:
                 return None
         table = names.tables[slot]
         # An ID that was masked because it is absent may exist later.
-        if table is not None and (slot != Entity.TOPIC_ID or topic is not None):
+        is_certain = slot != Entity.TOPIC_ID or topic is not None
+        if table is not None and is_certain and len(found) <= MAX_REMEMBERED_BYTES:
             if len(table) >= MAX_REMEMBERED:
                 table.clear()
             # Only the engine reads this table, and it knows ways.
@@ -213,6 +215,8 @@ class RecordTopics:
     def chain(self, topic: str, direction: Direction) -> TopicChain | None:
         """Return what happens to the records of a topic, by its virtual name; None: nothing."""
         key = (topic, direction)
+        if len(topic) > MAX_REMEMBERED_BYTES:
+            return self._made_chain(topic, direction)
         if key not in self._chains:
             if len(self._chains) >= MAX_REMEMBERED:
                 self._chains.clear()
@@ -221,14 +225,19 @@ class RecordTopics:
 
     def hidden_times(self, topic: str) -> HiddenTimes | None:
         """Return a topic of which a broker cannot look offsets up by time, by its virtual name; None: it can."""
+        if len(topic) > MAX_REMEMBERED_BYTES:
+            return self._made_hidden(topic)
         if topic not in self._hidden:
             if len(self._hidden) >= MAX_REMEMBERED:
                 self._hidden.clear()
-            chain = self.chain(topic, Direction.FETCH)
-            hiding = () if chain is None else tuple(one for one in chain.transforms if _hides_times(one))
-            physical = bytes(self.namespace.names.physical_topic(VirtualTopic(topic.encode())))
-            self._hidden[topic] = HiddenTimes(physical, TopicChain(hiding, {})) if hiding else None
+            self._hidden[topic] = self._made_hidden(topic)
         return self._hidden[topic]
+
+    def _made_hidden(self, topic: str) -> HiddenTimes | None:
+        chain = self.chain(topic, Direction.FETCH)
+        hiding = () if chain is None else tuple(one for one in chain.transforms if _hides_times(one))
+        physical = bytes(self.namespace.names.physical_topic(VirtualTopic(topic.encode())))
+        return HiddenTimes(physical, TopicChain(hiding, {})) if hiding else None
 
     def _made_chain(self, topic: str, direction: Direction) -> TopicChain | None:
         names = self.namespace.names

@@ -22,6 +22,7 @@ from bifrost.filters.virtual.virtual_filters import (
 )
 from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
@@ -116,6 +117,8 @@ class VirtualTopics:
 
     def map_of(self, topic: str) -> PartitionMap | None:
         """Return the partitions of a topic, by its virtual name; None: it has no virtual ones."""
+        if len(topic) > MAX_REMEMBERED_BYTES:
+            return self._map_of(topic)
         if topic not in self._maps:
             if len(self._maps) >= MAX_REMEMBERED:
                 self._maps.clear()
@@ -265,7 +268,7 @@ class VirtualTopics:
 
 def _remember(names: Names, slot: int, value: bytes, found: bytes) -> bytes:
     table = names.tables[slot]
-    if table is not None:
+    if table is not None and len(value) <= MAX_REMEMBERED_BYTES:
         if len(table) >= MAX_REMEMBERED:
             table.clear()
         table[value] = found

@@ -256,3 +256,19 @@ def test_records_that_are_sealed_under_another_name_are_not_put_aside(stage: Sta
 
     assert put_aside(topics, "o").unusable == "records that are encrypted are not put aside in plaintext"
     assert put_aside(topics, "other").unusable is None
+
+
+def test_names_that_no_topic_has_are_not_remembered(stage: Stage) -> None:
+    """4,096 of 32 KiB would take more than the gateway may, in each of several tables."""
+    topics = topics_of(stage, headers({"topics": ["n*"]}, remove=["x"]))
+    names = lane_names(topics.namespace, PORTS, None, topics).of_api(ApiKey.PRODUCE).to_physical
+    long = "m" * 30_000
+
+    assert names.missing(Entity.TOPIC_NAME, long.encode()) == physical(long)
+    assert topics.chain("n" * 30_000, PRODUCE) is not None
+    assert topics.chain(long, PRODUCE) is None
+    assert topics.hidden_times(long) is None
+
+    assert not names.tables[Entity.TOPIC_NAME]
+    assert not topics._chains
+    assert not topics._hidden

@@ -145,3 +145,20 @@ def test_topics_without_virtual_partitions_are_not_decoded(stage: Stage, decoded
         << to_client(produced("billing"))
     )
     assert decoded == []
+
+
+def test_names_that_no_topic_has_are_not_remembered(stage: Stage) -> None:
+    """4,096 of 32 KiB would take more than the gateway may, in each of several tables."""
+    namespace = stage.namespaces["acme"]
+    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
+    long = "n" * 30_000
+
+    assert requests.missing(Entity.TOPIC_NAME, long.encode()) is not None
+    assert requests.missing(Entity.GROUP_ID, long.encode()) == physical_name("acme", long).encode()
+    assert topics.map_of(long) is None
+    assert topics.map_of("eu:" + long) == PartitionMap(5, 2)
+
+    assert not requests.tables[Entity.TOPIC_NAME]
+    assert not requests.tables[Entity.GROUP_ID]
+    assert not topics._maps
