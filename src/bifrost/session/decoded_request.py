@@ -60,6 +60,7 @@ as many partitions as a tenant may have by default."""
 
 _MAX_KEYS_TAKEN_APART: Mapping[int, int] = {
     # These are decoded for it, and their answers put together.
+    ApiKey.FIND_COORDINATOR: 2_000,
     ApiKey.DELETE_GROUPS: 2_000,
     ApiKey.DESCRIBE_TRANSACTIONS: 2_000,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: 2_000,

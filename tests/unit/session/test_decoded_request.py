@@ -177,14 +177,14 @@ def test_at_a_single_address_a_request_has_fewer_items() -> None:
     assert max_items(ApiKey.FETCH) == 100_000
     assert max_items(ApiKey.FETCH, is_single=True) == 20_000
     assert max_items(ApiKey.DELETE_GROUPS, is_single=True) == 2_000
-    assert max_items(ApiKey.FIND_COORDINATOR, is_single=True) == max_items(ApiKey.FIND_COORDINATOR) == 10_000
+    assert max_items(ApiKey.FIND_COORDINATOR, is_single=True) == 2_000
     assert max_items(ApiKey.DESCRIBE_CONFIGS, is_single=True) == 2_000
 
 
 def test_a_request_with_more_than_that_is_refused_there(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoded_request, "MAX_ITEMS_TAKEN_APART", 20)
+    monkeypatch.setattr(decoded_request, "_MAX_KEYS_TAKEN_APART", {ApiKey.FIND_COORDINATOR: 20})
     request, none = find_coordinators(30), -1
     book = stage.play()
     book.session.needs_whole = True
