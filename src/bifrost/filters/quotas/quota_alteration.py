@@ -9,10 +9,19 @@ Source: ClientQuotaControlManager of Kafka 4.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.filter import Exchange, RequestFilter, Scope
-from bifrost.filters.quotas.quota_parts import TYPES, Parts, entity_of, read_parts, refuse_parts, shortened
+from bifrost.filters.quotas.quota_parts import (
+    MAX_KEYS,
+    Parts,
+    entity_of,
+    read_parts,
+    refuse_counts,
+    refuse_parts,
+    shortened,
+)
 from bifrost.filters.steps import MAX_ATTEMPTS, Answer, RequestStep, StateChange
 from bifrost.state.state_change import Unchanged
 from bifrost.state.state_key import StateKey
@@ -78,22 +87,21 @@ def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]
     """Return what a request does for each entity that it names."""
     path = scope.namespace.path
     table = scope.quotas.table(path)
-    found: dict[object, _Alteration] = {}
+    found: dict[frozenset[tuple[str, str | None]], _Alteration] = {}
     added: set[QuotaEntity] = set()
     for entry in in_steps(request.entries):
-        parts = read_parts(in_steps(entry.entity))
-        # A hundred thousand parts are not made a key: there are so many only if some are of other types.
-        key = frozenset(parts.items()) if len(parts) <= len(TYPES) else object()
+        parts = read_parts(entry.entity)
+        key = frozenset(parts.items())
         ops: dict[str, float | None] = {}
         is_twice = key in found
-        for op in in_steps(entry.ops):
+        for op in islice(entry.ops, MAX_KEYS + 1):
             is_twice |= op.key in ops
             ops[op.key] = None if op.remove else op.value
         one = found.setdefault(key, _Alteration(parts))
         if is_twice:  # Kafka makes the first change all the same, but for a key that is there twice.
             one.refusal = _invalid(f"Ignoring duplicate entity {_shown(parts)}")
             continue
-        refused = refuse_parts(parts)
+        refused = refuse_parts(parts) or refuse_counts(len(entry.entity), len(entry.ops))
         if refused is not None:
             one.refusal = _invalid(refused)
             continue
@@ -138,13 +146,13 @@ def _gone(scope: Scope, request: AlterClientQuotasRequest) -> Answer:
     """Answer that the client's namespace does not exist any more."""
     refusal = _invalid(str(InvalidNamespace(f"namespace {scope.namespace.path} does not exist")))
     entries = in_steps(request.entries)
-    return _answer([_Alteration(read_parts(in_steps(entry.entity)), refusal) for entry in entries], None)
+    return _answer([_Alteration(read_parts(entry.entity), refusal) for entry in entries], None)
 
 
 def _entry(parts: Parts, code: ErrorCode, message: str | None) -> Any:
     entity = [
         messages.AlterClientQuotasResponse.EntityData(entity_type=kind, entity_name=name)
-        for kind, name in in_steps(parts.items())
+        for kind, name in parts.items()
     ]
     return messages.AlterClientQuotasResponse.EntryData(error_code=code, error_message=message, entity=entity)
 

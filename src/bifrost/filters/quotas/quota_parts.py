@@ -5,6 +5,7 @@ limits of connections are the operator's.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from bifrost.tenancy.quotas.quota_entity import CLIENT_ID, DEFAULT, USER, EntityName, QuotaEntity
@@ -14,13 +15,17 @@ Parts = Mapping[str, str | None]
 
 TYPES = (USER, CLIENT_ID)
 
+MAX_PARTS, MAX_KEYS = 10, 100
+"""Most parts of an entity, and keys of its quotas, that are looked at: there are two, and six. What is beyond is not
+told in answers either."""
+
 MAX_TEXT = 1_000
 """Most characters of a text for a client: some quote what it has sent, and a string of Kafka has a limit."""
 
 
 def read_parts(entity: Iterable[Any]) -> Parts:
     """Return the parts of an entity in a request; of two with the same type the last, as Kafka has it."""
-    return {part.entity_type: part.entity_name for part in entity}
+    return {part.entity_type: part.entity_name for part in islice(entity, MAX_PARTS)}
 
 
 def parts_of(entity: QuotaEntity) -> Parts:
@@ -43,6 +48,13 @@ def refuse_parts(parts: Parts) -> str | None:
             return f"Unhandled client quota entity type: {kind}"
         if name == "":
             return f"Empty {kind} not supported"
+    return None
+
+
+def refuse_counts(parts: int, keys: int) -> str | None:
+    """Return why an entity is refused with so many parts and keys; None: it is not."""
+    if parts > MAX_PARTS or keys > MAX_KEYS:
+        return f"An entity has at most {MAX_PARTS} parts, and {MAX_KEYS} keys of quotas"
     return None
 
 

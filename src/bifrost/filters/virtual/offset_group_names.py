@@ -14,7 +14,7 @@ from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep
 from bifrost.tenancy.names import VirtualGroup
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
-from bifrost.wire.entities import entities_of
+from bifrost.wire.entities import UnclassifiedField, entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.schema import Field, message_schema
@@ -46,7 +46,10 @@ class OffsetGroupNamesFilter(RequestFilter):
 @cache
 def group_places(message: str, version: int) -> tuple[_Place, ...]:
     """Return where a request names consumer groups."""
-    entities = entities_of(message, version)
+    try:
+        entities = entities_of(message, version)
+    except UnclassifiedField:
+        return ()  # The gateway answers it, and sends no broker what it names: ACLs and users.
 
     def walk(fields: tuple[Field, ...], prefix: str, way: _Place) -> Iterator[_Place]:
         for field in fields:

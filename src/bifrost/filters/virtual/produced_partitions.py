@@ -120,7 +120,9 @@ class ProducedPartitionsFilter:
             virtual_topics(exchange).count("refused_batches", bool(code))
             return code
 
-        if divide(exchange, request, _DIVISION, judge) and request.acks == 0:
+        has_refused = divide(exchange, request, _DIVISION, judge)
+        transactional_batches.forget_records(exchange)
+        if has_refused and request.acks == 0:
             return Close("a Produce without an answer has batches that must not pass")
         if request.acks == 0:
             exchange.wants_response = False

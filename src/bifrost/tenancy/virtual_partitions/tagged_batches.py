@@ -241,7 +241,7 @@ def _unpacked(batch: ClientBatch, most: int, budget: MemoryBudget | None = None)
 def _with_section(header: bytearray, codec: int, first: bytes, rest: memoryview) -> tuple[Records, ...]:
     if codec == 0:
         return _sealed(header, (first, rest))
-    return _sealed(header, (compress(codec, first + bytes(rest)),))
+    return _sealed(header, (compress(codec, b"".join((first, rest))),))
 
 
 def _sealed(header: bytearray, pieces: tuple[Records, ...]) -> tuple[Records, ...]:

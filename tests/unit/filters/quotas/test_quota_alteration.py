@@ -310,18 +310,27 @@ def test_quotas_of_a_namespace_are_written_only_while_it_is_there(stage: Stage, 
     )
 
 
-def test_an_entity_of_very_many_parts_is_refused_with_all_of_them(stage: Stage, state: StateOnStage) -> None:
+def test_entities_of_very_many_parts_or_keys_are_refused_without_a_look_at_all(
+    stage: Stage, state: StateOnStage
+) -> None:
     parts: dict[str, str | None] = {f"kind-{number}": None for number in range(2_000)}
-    text = "Unhandled client quota entity type: kind-0"
+    keys = {f"key-{number}": None for number in range(101)}
+    told = dict(list(parts.items())[:10])
+    unknown, many = (
+        "Unhandled client quota entity type: kind-0",
+        "An entity has at most 10 parts, and 100 keys of quotas",
+    )
+    bob: dict[str, str | None] = {"user": "bob"}
 
-    request = alter(entry(parts, **{RATE: 1.0}), entry(parts, **{RATE: 1.0}), entry(ALICE, **{RATE: 1.0}))
+    request = alter(entry(parts, **{RATE: 1.0}), entry(bob, **keys), entry(ALICE, **{RATE: 1.0}))
 
     assert (
         sent(stage, request)
         >> state.writes()
         << to_client(
             answer(
-                *[(parts, ErrorCode.INVALID_REQUEST, text)] * 2,
+                (told, ErrorCode.INVALID_REQUEST, unknown),
+                (bob, ErrorCode.INVALID_REQUEST, many),
                 (ALICE, ErrorCode.NONE, None),
             )
         )

@@ -10,13 +10,14 @@ from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.entity import Entity
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
 from support.stage.messages import produce, produced
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
-from support.stage.stage import Stage, account
+from support.stage.stage import PLANS, Stage, account
 
 RULES = [PartitionRule(("orders", "eu:*"), PartitionMap(5, 2))]
 
@@ -162,3 +163,13 @@ def test_names_that_no_topic_has_are_not_remembered(stage: Stage) -> None:
     assert not requests.tables[Entity.TOPIC_NAME]
     assert not requests.tables[Entity.GROUP_ID]
     assert not topics._maps
+
+
+def test_messages_of_every_api_have_a_plan(stage: Stage) -> None:
+    """Also those that the gateway answers, about ACLs and users: they ended the connection."""
+    topics = TenantVirtualTopics(RULES).topics(stage.namespaces["acme"], None)
+    plans = [
+        PLANS.plan_for(api_key, version) for api_key in SERVED for version in served_versions(api_key) or ()
+    ]
+
+    assert len([topics.plan(one) for one in plans if one is not None]) > 200

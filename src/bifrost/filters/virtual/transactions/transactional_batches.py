@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 
 
-MAX_UNPACKED_OF_REQUEST = 2 * MAX_UNPACKED
+MAX_UNPACKED_OF_REQUEST = MAX_UNPACKED
 """Most bytes of the batches of a request, unpacked, which are there at the same time. Those beyond have to be sent
 again: there is always room for the first one."""
 
@@ -187,6 +187,13 @@ def judge(exchange: Exchange, partition: Any, group: PartitionGroup, key: TopicK
     found.sent[place] = _Sent(numbers, assigned)
     partition.records = batch.tagged(group, assigned.sequence)
     return 0
+
+
+def forget_records(exchange: Exchange) -> None:
+    """Forget what was unpacked: the request has what it needs, and its answer may be long in coming."""
+    found = exchange.find(_BATCHES)
+    if found is not None:
+        found.batches, found.parts = {}, {}
 
 
 def take_answer(exchange: Exchange, partition: Any, key: TopicKey) -> None:

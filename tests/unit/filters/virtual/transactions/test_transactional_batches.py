@@ -2,6 +2,7 @@ import pytest
 
 from bifrost.filters.virtual import produced_partitions
 from bifrost.filters.virtual.transactions import transactional_batches
+from bifrost.records.codec.memory import MemoryBudget
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.virtual_partitions import transaction_numbers
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
@@ -252,6 +253,34 @@ def test_batches_beyond_what_a_request_may_unpack_are_sent_again(
         >> broker_answers(answered(ORDERS, {0: 10}))
         << to_client(answered("orders", {0: 10, 1: (ErrorCode.NOT_ENOUGH_REPLICAS, None)}))
     )
+
+
+def test_nothing_that_was_unpacked_is_kept_until_the_broker_answers(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred requests may be in flight on each connection."""
+    budgets: list[MemoryBudget] = []
+
+    def budget(bound: str, limit: int) -> MemoryBudget:
+        budgets.append(MemoryBudget(bound, limit))
+        return budgets[-1]
+
+    monkeypatch.setattr(transactional_batches, "MemoryBudget", budget)
+    divided(stage, "orders")
+    one = packed(bytes(10_000))
+    own = claim(one, 0, marks(stage)[0])
+
+    assert (
+        stage.play()
+        >> client_sends(sent("orders", {4: one}), 12)
+        << to_broker(claims({0: own}))
+        >> broker_answers(answered(ORDERS, {0: 9}))
+        << to_broker(reads((0, 9)))
+        >> broker_answers(stored((0, 0, own)))
+        << to_broker(at_broker({0: tagged(one, 2, 1)}))
+    )
+    assert len(budgets) == 3
+    assert [one.used for one in budgets] == [0, 0, 0]
 
 
 def packed(value: bytes) -> bytes:
