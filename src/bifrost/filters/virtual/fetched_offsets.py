@@ -12,7 +12,12 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import are_too_many, call_as_clients_do, owner_of
+from bifrost.filters.virtual.offset_owners import (
+    OWNER_ROUNDS,
+    are_too_many,
+    call_as_clients_do,
+    owner_of,
+)
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -73,7 +78,9 @@ class FetchedOffsetsFilter:
         if exchange.api_version >= SEVERAL_GROUPS:
             added = []
             for group in in_steps(request.groups):
-                for number, topics in _elsewhere(exchange, asked, group.group_id, group).items():
+                for number, topics in in_steps(
+                    _elsewhere(exchange, asked, group.group_id, group).items(), OWNER_ROUNDS
+                ):
                     owner = owner_of(exchange, group.group_id, number)
                     asked.owners[owner] = _Owner(group.group_id, number)
                     added.append(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.filter import Exchange, Note, ResponseFilter
 from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
-from bifrost.filters.virtual.offset_owners import are_too_many, owner_of
+from bifrost.filters.virtual.offset_owners import OWNER_ROUNDS, are_too_many, owner_of
 from bifrost.tenancy.names import VirtualGroup
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
@@ -66,7 +66,7 @@ class DeletedGroupsFilter:
                 others = [
                     owner_of(exchange, group_id, PartitionGroup(number))
                     for group_id in in_steps(gone)
-                    for number in range(1, groups)
+                    for number in in_steps(range(1, groups), OWNER_ROUNDS)
                 ]
                 return AtBroker(
                     ((DeleteGroupsRequest(groups_names=others), version),), plan=(_OFFSET_GROUPS, results)

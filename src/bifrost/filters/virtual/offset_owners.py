@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MAX_OFFSET_GROUPS = 10_000
 """Most offset groups that a request for consumer groups brings with it, as many as a DeleteGroups may name; a request
 that would need more is refused. Each costs the coordinator what a consumer group does."""
+OWNER_ROUNDS = 16
+"""For so many rounds of a loop stands the name of an offset group, which takes some 15 us to make."""
 MAX_NAMES = 4 * 1024 * 1024
 """Most characters of their names: a name of 32 KiB would be written 127 times."""
 LIMIT = "virtual_offset_groups"

@@ -18,8 +18,8 @@ MAX_CHANGED = 1000
 MAX_TOLD = 10 * MAX_CHANGED
 """Most ACLs in the answer to a request that deletes: filters may mean the same ones."""
 
-MAX_COMPARED = 200_000
-"""Most comparisons of a filter and an ACL for one request, some 0.1 s of work: a request of 1 MiB has room for 100,000
+MAX_COMPARED = 100_000
+"""Most comparisons of a filter and an ACL for one request, some 0.4 s of work: a request of 1 MiB has room for 100,000
 filters. One that leaves nothing open is a single comparison."""
 
 CONFIGURED = "The ACL is in the gateway's configuration, and only its operator can remove it."

@@ -233,7 +233,7 @@ class AclIndex:
         only = wanted.only
         if only is not None:
             return iter((only,) if only in self._bindings else ())
-        return (one for one in tuple(self._bindings) if wanted.matches(one))
+        return (one for one in in_steps(tuple(self._bindings)) if wanted.matches(one))
 
     def compared(self, wanted: AclBindingFilter) -> int:
         """Return with how many ACLs `find` compares a filter."""

@@ -154,3 +154,12 @@ def test_a_right_on_any_topic_is_looked_for_with_pauses() -> None:
         assert not index.allows_all(Operation.WRITE, TOPIC, *ALICE)
 
     assert pauses.count > 30
+
+
+def test_a_filter_that_finds_nothing_is_compared_with_pauses() -> None:
+    index = AclIndex([allow("READ", f"topic-{number}") for number in range(1_000)])
+
+    with counted_pauses() as pauses:
+        assert not list(index.find(AclBindingFilter(principal="User:nobody")))
+
+    assert pauses.count >= 15
