@@ -108,6 +108,28 @@ def test_no_request_fails_while_logins_are_renewed(
     check_renewals(gateway)
 
 
+@pytest.mark.timeout(120)
+def test_no_request_fails_at_a_single_address_while_logins_are_renewed(
+    start_secured: StartSecured, secure_kafka: SecureKafka
+) -> None:
+    with secure_kafka.admin() as admin:
+        for name in ("orders", "streamed"):
+            recreate_topic(admin, physical_name("globex", name))
+    security = {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway", "SCRAM-SHA-512")}
+    gateway = start_secured("REAUTH", security, log_level="debug", is_single_address=True)
+    load = Load(gateway.broker_endpoint("globex"), write)
+
+    load.start()
+    written, read_back, errors = stream(gateway.endpoint("globex"))
+    load.join()
+
+    assert load.error is None
+    assert load.asked > 500
+    assert (read_back, errors) == (written, [])
+    lost = [event for event in gateway.events() if event["event"] == "route_lost"]
+    assert lost == [], "the broker closes a connection whose login is not renewed"
+
+
 def check_renewals(gateway: GatewayProcess) -> None:
     events = gateway.events()
     renewed: dict[str, int] = {}

@@ -70,6 +70,11 @@ def test_a_broker_s_own_certificate_is_enough_to_trust_it(
     check_served(start_secured("TLS", {"security_protocol": "SSL", "tls": tls}))
 
 
+def test_tls_behind_a_single_address(start_secured: StartSecured, secure_kafka: SecureKafka) -> None:
+    tls = {"ca_file": str(secure_kafka.ca_file)}
+    check_served(start_secured("TLS", {"security_protocol": "SSL", "tls": tls}, is_single_address=True))
+
+
 def test_tls_1_2_with_chosen_ciphers(start_secured: StartSecured, secure_kafka: SecureKafka) -> None:
     tls = {"ca_file": str(secure_kafka.ca_file), "ciphers": "ECDHE-ECDSA-AES256-GCM-SHA384"}
 
