@@ -130,8 +130,8 @@ class Gateway:
         self.pauses = Pauses(peers.counter("pauses"))
         self.stalls = peers.new_loop_stalls()
         self.internal_errors = InternalErrors(peers.counter("internal_errors"))
+        self.broker_connections: Counter[str] = peers.counter("broker_connections")
         self.ends: Counter[CloseReason] = peers.counter("ends")
-        """How many connections ended, by reason."""
 
     def take_settings(self, config: Config, settings: TenantSettings, secured: Secured) -> None:
         """Use the settings of another configuration from now on."""

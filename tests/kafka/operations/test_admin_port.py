@@ -47,8 +47,10 @@ def test_requests_bytes_and_times_are_counted_by_tenant_and_api(
         assert 0 < value(watched, "kafka_proxy_request_duration_seconds_sum", **labels) < 30
         assert value(watched, "kafka_proxy_bytes_sent_total", tenant="acme", api="Fetch") > 50_000
         assert value(watched, "kafka_proxy_active_client_connections", tenant="acme") == 1
+        assert value(watched, "kafka_proxy_active_broker_connections", upstream="upstream") == 1
         assert value(watched, "kafka_proxy_requests_total", tenant="globex", api="Produce") == 0
     await_value(lambda: value(watched, "kafka_proxy_active_client_connections", tenant="acme"), 0)
+    await_value(lambda: value(watched, "kafka_proxy_active_broker_connections", upstream="upstream"), 0)
 
 
 def test_errors_are_counted_by_who_answered_and_times_by_direction(

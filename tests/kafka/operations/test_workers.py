@@ -138,6 +138,7 @@ def test_no_more_connections_than_there_may_be(workers: WorkerGateway) -> None:
         samples = workers.samples()
         assert samples["kafka_proxy_connections_ended_total", "too_many_connections"] == before + 5
         assert samples["kafka_proxy_active_client_connections", "acme"] == ALL_CONNECTIONS
+        assert samples["kafka_proxy_active_broker_connections", "upstream"] == ALL_CONNECTIONS
         clients[0].close()
         await_true(lambda: sum(workers.connections()) == ALL_CONNECTIONS - 1, "one is gone")
         assert is_served(stack.enter_context(RawClient.authenticated(workers.broker_endpoint("acme"))))

@@ -13,8 +13,10 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support.gateways.admin_port import ask, await_value, value
 from support.gateways.gateway_fixtures import UniqueName
-from support.gateways.gateway_process import HOST, GatewayProcess
+from support.gateways.gateway_process import HOST
+from support.gateways.reloadable_gateway import Reloadable
 from support.physical_names import physical_name
 from support.virtual_topics import WAIT_S
 
@@ -45,12 +47,14 @@ logging:
 VIRTUAL, PHYSICAL, EACH = 100, 10, 20
 
 
-class Remapping(GatewayProcess):
+class Remapping(Reloadable):
     """A gateway with the sample; only its ports and the addresses of the brokers are others."""
+
+    sample = SAMPLE
 
     def _write_configuration(self) -> None:
         servers = ", ".join(f'"{one}"' for one in self._upstream)
-        text = SAMPLE.replace(':9092"\n  max', f':{self.bootstrap_port}"\n  max')
+        text = self.sample.replace(':9092"\n  max', f':{self.bootstrap_port}"\n  max')
         text = text.replace('\n    - "your-kafka:9092"', f" [{servers}]").replace(
             "9090", str(self.admin_port)
         )
@@ -67,6 +71,25 @@ def remapping(kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 def client(remapping: Remapping) -> dict[str, Any]:
     return {"bootstrap.servers": f"{HOST}:{remapping.bootstrap_port}"}
+
+
+def test_connections_to_brokers_are_counted_while_they_are_open(
+    remapping: Remapping, client: dict[str, Any]
+) -> None:
+    def count() -> float:
+        return value(remapping, "kafka_proxy_active_broker_connections", upstream="upstream")
+
+    def clients() -> float:
+        return value(remapping, "kafka_proxy_active_client_connections", tenant="remapper")
+
+    assert (clients(), count()) == (0, 0), "it is the first test"
+    consumer = Consumer(client | {"group.id": "any"})
+    consumer.list_topics(timeout=WAIT_S)
+    assert count() > 0
+    consumer.close()
+
+    await_value(clients, 0)
+    await_value(count, 0)
 
 
 def test_a_group_reads_each_record_of_a_hundred_virtual_partitions_once(
@@ -101,6 +124,40 @@ def test_metrics_are_at_the_address_of_the_file(remapping: Remapping) -> None:
         text = answer.read().decode()
 
     assert 'kafka_proxy_active_client_connections{tenant="remapper"}' in text
+
+
+def test_its_metric_names_are_there(remapping: Remapping, client: dict[str, Any], unique: UniqueName) -> None:
+    topic, admin = unique("orders"), AdminClient(client)
+    before = value(remapping, "kafka_proxy_partitions_remapped_total", tenant="remapper")
+    admin.create_topics([NewTopic(topic, VIRTUAL, 3)])[topic].result(WAIT_S)
+    write(client, topic)
+    with pytest.raises(KafkaException, match="virtual partitions"):
+        admin.create_topics([NewTopic(topic, VIRTUAL + 1, 3)])[topic].result(WAIT_S)
+
+    assert value(remapping, "kafka_proxy_partitions_remapped_total", tenant="remapper") >= before + VIRTUAL
+    labels = {"api_key": "CreateTopics", "error_type": "INVALID_PARTITIONS"}
+    assert value(remapping, "kafka_proxy_requests_errors_total", **labels) >= 1
+    _, text = ask(remapping, "/metrics")
+    assert "kafka_proxy_offsets_translated_total 0.0" in text
+
+
+def test_the_file_is_read_again(remapping: Remapping, client: dict[str, Any], unique: UniqueName) -> None:
+    topic, admin = unique("more"), AdminClient(client)
+    remapping.sample = SAMPLE.replace(
+        "  offset_range", f'  topics: {{ "{topic}": {{ virtual_partitions: 30 }} }}\n  offset_range'
+    )
+    remapping._write_configuration()
+    done = remapping.reload()
+
+    assert done.returncode == 0, done.stderr
+    admin.create_topics([NewTopic(topic, 30, 3)])[topic].result(WAIT_S)
+    assert len(admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions) == 30
+    remapping.sample = SAMPLE.replace("physical_partitions: 10", "physical_partitions: 1000")
+    remapping._write_configuration()
+    refused = remapping.reload()
+    assert refused.returncode != 0
+    assert "virtual_partitions 100 is less than physical_partitions 1000" in refused.stdout + refused.stderr
+    assert len(admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions) == 30
 
 
 def write(client: dict[str, Any], topic: str) -> None:

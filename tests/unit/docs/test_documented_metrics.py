@@ -81,6 +81,9 @@ class Everything(OfProcess):
         for number in ("look_ups", "look_up_errors", "look_up_ns", "cache_hits", "cache_misses"):
             yield ("", "https://registry", "", number), 1
 
+    def connections(self) -> dict[str, int]:
+        return {"remapper": 1}
+
     def workers(self) -> Iterator[WorkerCounts]:
         yield WorkerCounts(0, is_running=True, starts=1, connections=1, cpu_s=1.0)
 
@@ -103,6 +106,8 @@ def metrics() -> dict[str, Metric]:
     lane.traffic.fail(3, is_own=False)
     gateway.shared.lanes.gateway_time("acme").note(False, 1)
     Awaited(1, lane, None).finish(2000)
+    gateway.shared.lanes.traffic("remapper", ApiKey.FETCH).fail(3, is_own=False)
+    gateway.broker_connections["upstream"] += 1
     gateway.internal_errors.counts["accept"] += 1
     gateway.listener_watch.listeners = lambda: [("plaintext", 9092, True)]  # type: ignore[method-assign]
     gateway.limits_hit["max_connections", "acme"] += 1

@@ -123,7 +123,7 @@ def divide(exchange: Exchange, request: Any, division: Division, judge: Judge | 
     virtual, shape = virtual_topics(exchange), division.request
     waves: dict[PartitionGroup, list[Any]] = {}
     refused: dict[TopicKey, list[Any]] = {}
-    has_virtual = False
+    has_virtual, remapped = False, 0
     for topic in in_steps(getattr(request, shape.topics)):
         key = key_of(topic, shape)
         partitions = virtual.map_of_either(*key)
@@ -134,11 +134,13 @@ def divide(exchange: Exchange, request: Any, division: Division, judge: Judge | 
         found = _by_group(topic, partitions, division, judge, refused.setdefault(key, []))
         for group, some in found.items():
             waves.setdefault(group, []).append(copied(topic, **{shape.partitions: some}))
+            remapped += len(some)
     if not has_virtual:
         return False
     # Without any there is still a request: filters before this one may have answers to add.
     groups = sorted(waves) or [FIRST_GROUP]
     virtual.count("parts", len(groups) - 1)
+    virtual.count("remapped", remapped)
     exchange.parts = [copied(request, **{shape.topics: waves[group]}) for group in groups[:-1]]
     setattr(request, shape.topics, waves.get(groups[-1], []))
     exchange.keep(_DIVIDED, _Divided(groups, refused))

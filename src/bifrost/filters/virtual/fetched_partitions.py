@@ -170,6 +170,7 @@ def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap,
         else:
             known.partition_max_bytes = max(known.partition_max_bytes, one.partition_max_bytes)
             known.current_leader_epoch = max(known.current_leader_epoch, one.current_leader_epoch)
+    virtual_topics(exchange).count("remapped", sum(map(len, readers.values())))
     topic.partitions = list(wanted.values())
 
 

@@ -129,6 +129,7 @@ class ListedOffsetsFilter:
         if not listed.topics:
             return FORWARD
         virtual.count("parts", len(waves) - 1)
+        virtual.count("remapped", sum(len(topic.asked) for topic in listed.topics))
         exchange.parts = [copied(request, topics=wave) for wave in waves[1:]]
         request.topics = waves[0]
         exchange.keep(_LISTED, listed)

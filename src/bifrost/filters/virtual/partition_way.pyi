@@ -12,7 +12,8 @@ class PartitionWay(RecordWay):
         name: what the topic is called on the other side, or its ID.
         key: what the client calls it.
         partitions: its virtual and physical ones.
-        count: counts what it costs: "parts", the requests that were sent beside those of clients.
+        count: counts what it costs: "parts", the requests that were sent beside those of clients, and "remapped", the
+            partitions that got the number of their physical one.
     """
 
     def __init__(

@@ -173,8 +173,10 @@ cdef class PartitionTrip(RecordTrip):
             if self.epochs:
                 self.producer.take_epochs(self.epochs)
             self.producer = None
-            if self.parts > 1 and self.way.count is not None:
-                self.way.count("parts", self.parts - 1)
+            if self.way is not None and self.way.count is not None:
+                self.way.count("remapped", self.count)
+                if self.parts > 1:
+                    self.way.count("parts", self.parts - 1)
         return RecordTrip.end(self, frame)
 
     cdef list divided(self, Reader* r, list segments, Py_ssize_t start):

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 class AdminContext(Protocol):
     """The gateway whose counters are shown."""
 
+    broker_connections: Counter[str]
+    """How many connections of clients to brokers are open, by physical cluster."""
     clusters: Clusters
     exchange: "GatewayExchange | None"
     ends: Counter[CloseReason]
+    """How many connections ended, by reason."""
     internal_errors: InternalErrors
     is_ready: bool
     journaling: "Journaling | None"

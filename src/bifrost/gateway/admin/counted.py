@@ -102,6 +102,9 @@ class Counted(Protocol):
     def connections(self) -> Mapping[str, int]:
         """Return the number of open connections by tenant; unauthenticated ones are under the empty name."""
 
+    def broker_connections(self) -> Iterable[tuple[str, int]]:
+        """Return how many connections of clients to the brokers of each physical cluster are open."""
+
     def in_flight(self) -> Iterable[tuple[str, int]]:
         """Return for each tenant how many of its requests await an answer."""
 
@@ -208,6 +211,10 @@ class OfProcess:
     def connections(self) -> Mapping[str, int]:
         """Count the open connections, by tenant."""
         return self._gateway.count_connections()
+
+    def broker_connections(self) -> Iterator[tuple[str, int]]:
+        """Yield how many there are in this process."""
+        yield from self._gateway.broker_connections.copy().items()
 
     def in_flight(self) -> Iterator[tuple[str, int]]:
         """Yield tenants and the number of their requests in flight."""

@@ -21,6 +21,7 @@ from bifrost.gateway.admin.exchange_metrics import exchange_metrics
 from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
 from bifrost.gateway.admin.partition_metrics import partition_metrics
+from bifrost.gateway.admin.remapper_metrics import remapper_metrics
 from bifrost.gateway.admin.state_metrics import state_metrics
 from bifrost.gateway.admin.traffic_metrics import error_metrics, gateway_time_metrics, traffic_metrics
 from bifrost.gateway.admin.transform_metrics import transform_metrics
@@ -59,6 +60,7 @@ class Metrics:
         yield from build_metrics()
         yield from traffic_metrics(counted.traffic())
         yield from error_metrics(counted.errors())
+        yield from remapper_metrics(counted.errors(), counted.connections())
         yield from gateway_time_metrics(counted.gateway_times())
         yield from self._connection_metrics()
         yield from self._limit_metrics()
@@ -135,6 +137,14 @@ class Metrics:
             active.add_metric([tenant], count)
             yield None
         yield active
+        to_brokers = GaugeMetricFamily(
+            "kafka_proxy_active_broker_connections",
+            "Connections of clients to brokers that are open; those of the gateway's own are not among them.",
+            labels=["upstream"],
+        )
+        for upstream, count in counted.broker_connections():
+            to_brokers.add_metric([upstream], count)
+        yield to_brokers
         yield GaugeMetricFamily(
             "kafka_proxy_max_client_connections",
             "Client connections that may be open at once.",

@@ -23,6 +23,11 @@ def partition_metrics(counts: Iterable[tuple[tuple[str, str], int]]) -> Iterator
             "Bytes of records read from brokers to find where virtual partitions begin and end, and records by time.",
             labels=["tenant"],
         ),
+        "remapped": CounterMetricFamily(
+            "kafka_proxy_partitions_remapped",
+            "Virtual partitions of requests that got the number of their physical one.",
+            labels=["tenant"],
+        ),
     }
     fetched = CounterMetricFamily(
         "kafka_proxy_virtual_partition_fetched_bytes",

@@ -23,7 +23,7 @@ def traffic_metrics(counted: Iterable[tuple[str, int | None, TrafficCounts]]) ->
     """Yield the metrics of requests, bytes and durations by tenant and API."""
     found: deque[tuple[str, str, TrafficCounts]] = deque()
     for tenant, key, one in counted:
-        found.append((tenant, _name(key), one))
+        found.append((tenant, name_of(key), one))
         yield None
     for name, text, field in (
         ("kafka_proxy_requests", "Requests of clients.", "requests"),
@@ -65,8 +65,7 @@ def error_metrics(
         if one is None:
             continue
         tenant, key, is_own, code, times = one
-        error = OTHER if code == OTHER_ERRORS else ErrorCode(code).name
-        errors.add_metric([tenant, _name(key), "gateway" if is_own else "broker", error], times)
+        errors.add_metric([tenant, name_of(key), "gateway" if is_own else "broker", error_of(code)], times)
     yield errors
 
 
@@ -86,5 +85,11 @@ def gateway_time_metrics(counted: Iterable[tuple[str, tuple[int, ...]]]) -> Iter
     yield family
 
 
-def _name(api_key: int | None) -> str:
+def error_of(code: int) -> str:
+    """Return the name of an error that was counted."""
+    return OTHER if code == OTHER_ERRORS else ErrorCode(code).name
+
+
+def name_of(api_key: int | None) -> str:
+    """Return Kafka's name of an API."""
     return OTHER if api_key is None else request_schema(api_key).name.removesuffix("Request")

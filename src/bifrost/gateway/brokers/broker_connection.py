@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from bifrost.gateway.brokers.broker_events import BrokerEvents
@@ -33,8 +34,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
     """Carries one client's frames to one broker and back."""
 
     __slots__ = (
-        "_answer", "_client", "_is_logging_in", "_renewal", "framer", "get_buffer", "is_login_due", "is_write_paused",
-        "transport",
+        "_answer", "_client", "_counted", "_is_logging_in", "_renewal", "framer", "get_buffer", "is_login_due",
+        "is_write_paused", "transport",
     )  # fmt: skip
 
     def __init__(self, client: BrokerEvents) -> None:
@@ -49,6 +50,13 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._is_logging_in = False
         self._answer: asyncio.Future[bytes] | None = None
         self._renewal: asyncio.TimerHandle | None = None
+        self._counted: tuple[Counter[str], str] | None = None
+
+    def count_in(self, counts: Counter[str], name: str) -> None:
+        """Count as open under a name as long as there is a connection."""
+        if self.transport is not None:
+            self._counted = counts, name
+            counts[name] += 1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set up the socket."""
@@ -79,6 +87,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the client's connection, which cannot go on without its broker; the client will make a new one."""
         self.transport = None
+        if self._counted is not None:
+            counts, name = self._counted
+            counts[name] -= 1
+            self._counted = None
         if self._renewal is not None:
             self._renewal.cancel()
         if self._is_logging_in:

@@ -1,5 +1,6 @@
 """What client connections need from their gateway: a Gateway, or in tests an object with the same attributes."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,6 +43,7 @@ class ClientContext(Protocol):
     config: Config
     clusters: Clusters
     cluster_of: Mapping[str, str]
+    broker_connections: Counter[str]
     connects: PacedCalls
     departures: PacedCalls
     handshakes: PacedCalls

@@ -78,7 +78,9 @@ class WayToBroker:
             return Router(client, session, self._gateway, rooms, self.cluster, lambda: self._login)
         await self._gateway.connects.turn()
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
-        return await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
+        made = await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
+        made.count_in(self._gateway.broker_connections, self._session.virtual_cluster.upstream)
+        return made
 
     async def renew_login(self, broker_side: "BrokerConnection | Router") -> None:
         """Log in again on a connection that awaits no answer (KIP-368).

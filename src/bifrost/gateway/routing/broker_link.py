@@ -127,6 +127,7 @@ class BrokerLink(StraightLink):
                 raise BrokerError(f"the cluster has no broker {self.node_id}")
             limit_ms = router.gateway.limits.upstream_connect_timeout_ms
             made = await connect(self, broker, router.cluster.security, router.login(), limit_ms)
+            made.count_in(router.gateway.broker_connections, router.cluster.name)
             if self._is_lost:
                 if made.transport is not None:
                     made.transport.close()

@@ -1,5 +1,6 @@
 """What routers need: of their client's connection, and of their gateway."""
 
+from collections import Counter
 from typing import Protocol
 
 from bifrost.config.fields.limits import Limits
@@ -32,6 +33,7 @@ class RoutedClient(Protocol):
 class RouteContext(Protocol):
     """The gateway of a router."""
 
+    broker_connections: Counter[str]
     connects: PacedCalls
     limits: Limits
     shared: SharedState

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 ErrorKey = tuple[str, int | None, bool, int]
 """Tenant, API key, whether the gateway itself gave it, and an error code."""
 
-GAUGES = frozenset({"brokers", "answering", "journal_state", "state", "exchange", "exchange_shares"})
+GAUGES = frozenset(
+    {"broker_connections", "brokers", "answering", "journal_state", "state", "exchange", "exchange_shares"}
+)
 """Kinds of numbers that count only while their worker runs."""
 
 
@@ -243,6 +245,12 @@ class OfAll:
     def paused_s(self, side: str) -> float:
         """Return the sum of all workers for a side, in seconds."""
         return self._sums.all.get(("pauses", side), (0,))[0] / 1e9
+
+    def broker_connections(self) -> Iterator[tuple[str, int]]:
+        """Yield the sums of running workers."""
+        for (kind, name, *_), counts in self._sums.gauges.items():
+            if kind == "broker_connections":
+                yield str(name), sum(counts)
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
         """Yield each cluster with the most brokers that a worker knows, and whether it answers any worker."""

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 
-NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes")
+NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes", "remapped")
 """What is counted of each tenant: requests that were sent beside those of clients, fetched bytes that clients have got
-those that were records of other virtual partitions, batches that were refused, and bytes that were read to list
-offsets."""
+those that were records of other virtual partitions, batches that were refused, bytes that were read to list
+offsets, and partitions of Produce, Fetch and other requests that got the number of their physical one."""
 
 
 class PartitionRule(NamedTuple):

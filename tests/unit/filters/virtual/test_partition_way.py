@@ -111,17 +111,18 @@ def test_other_topics_go_with_the_first_request(stage: Stage) -> None:
     ]
 
 
-def test_requests_that_were_sent_besides_are_counted(stage: Stage) -> None:
+def test_partitions_and_requests_that_were_sent_besides_are_counted(stage: Stage) -> None:
     session = session_of(stage)
     cluster = stage.shared.virtual_clusters.of_tenant("acme")
     assert cluster is not None
     assert cluster.virtual_partitions is not None
 
     session.forward_request(sent({"orders": [0, 1]}))
-    assert not cluster.virtual_partitions.counts
+    # The first request of the session named one partition.
+    assert cluster.virtual_partitions.counts == {("acme", "remapped"): 1 + 2}
     session.forward_request(sent({"orders": [0, 2, 4]}, 8))
 
-    assert cluster.virtual_partitions.counts == {("acme", "parts"): 2}
+    assert cluster.virtual_partitions.counts == {("acme", "parts"): 2, ("acme", "remapped"): 3 + 3}
 
 
 def test_a_virtual_partition_that_is_named_twice_is_for_the_filters(stage: Stage) -> None:

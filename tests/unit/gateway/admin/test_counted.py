@@ -25,6 +25,8 @@ def test_it_is_what_the_gateway_has() -> None:
     assert counted.authentications() == {("acme", "PLAIN", "success"): 1}
     assert counted.connections() == {"": 0}
     assert list(counted.upstreams()) == [("upstream", 0, False)]
+    gateway.broker_connections["upstream"] += 2
+    assert list(counted.broker_connections()) == [("upstream", 2)]
     assert (counted.paused_s("client"), counted.paused_s("broker")) == (1.5, 0)
     assert (counted.is_ready, counted.max_connections, counted.reloader) == (False, 2, None)
     assert list(counted.mechanisms) == ["PLAIN"]

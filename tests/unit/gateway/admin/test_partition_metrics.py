@@ -16,4 +16,5 @@ def test_each_number_has_its_metric() -> None:
         ("kafka_proxy_virtual_partition_fetched_bytes_total", "acme", "others"): 3,
         ("kafka_proxy_virtual_partition_refused_batches_total", "acme"): 4,
         ("kafka_proxy_virtual_partition_scanned_bytes_total", "acme"): 5,
+        ("kafka_proxy_partitions_remapped_total", "acme"): 6,
     }

@@ -89,6 +89,7 @@ class FakeGateway:
         self.pauses = Pauses()
         self.departures = PacedCalls("end_of_connection", lambda _call: None, lambda: 0)
         self.handshakes = PacedCalls("tls_handshake", lambda _call: None, lambda: 0)
+        self.broker_connections: Counter[str] = Counter()
         self.connects = PacedCalls("connect", lambda _call: None, lambda: 0)
         self.turns = Turns(lambda _call: None, monotonic_ns)
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)

@@ -103,6 +103,20 @@ def test_what_the_living_say_of_brokers_is_no_sum() -> None:
     assert list(of_all(sums).upstreams()) == []
 
 
+def test_connections_to_brokers_are_those_of_running_workers() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, count in ((one, 2), (other, 3)):
+        worker.counter("broker_connections")["upstream"] = count
+    sums.refresh()
+    assert list(of_all(sums).broker_connections()) == [("upstream", 5)]
+
+    sums.bury(one.reader)
+    sums.refresh()
+
+    assert list(of_all(sums).broker_connections()) == [("upstream", 3)]
+
+
 def test_connections_that_the_supervisor_refused_count() -> None:
     sums = Sums()
     worker = Worker(sums)
