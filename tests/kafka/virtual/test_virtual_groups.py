@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     DeleteGroupsRequest,
@@ -24,7 +25,7 @@ from support.clients.group_member import member_of
 from support.clients.raw_client import RawClient
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GatewayProcess
-from support.java.java_clients import JavaClients
+from support.java.java_clients import JavaClients, JavaError
 from support.physical_names import physical_name
 from support.virtual_topics import EACH, WAIT_S, expected, produce, read, size_of
 
@@ -302,3 +303,32 @@ def test_tools_show_and_change_what_a_group_has_of_virtual_partitions(
     listed = shell(tools.CONSUMER_GROUPS, "--delete", "--group", group)
     assert not [row for row in listed if "Error" in row]
     assert read(endpoint, topic, group, EACH * size) == expected(topic)
+
+
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+@pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
+def test_java_says_how_to_go_on_without_the_newer_protocol(
+    java: JavaClients, endpoint: Endpoint, topic: str, unique: UniqueName
+) -> None:
+    consumer = java.consumer(endpoint, unique("group"), group_protocol="consumer")
+    java("subscribe", consumer, topic)
+
+    with pytest.raises(JavaError, match=r"group\.protocol=classic"):
+        java.poll_until(consumer, 1)
+    java("close", consumer)
+
+
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+def test_librdkafka_says_that_the_newer_protocol_is_not_there(
+    endpoint: Endpoint, topic: str, unique: UniqueName
+) -> None:
+    settings = endpoint.for_confluent | {"group.id": unique("group"), "group.protocol": "consumer"}
+    with closing(Consumer(settings)) as consumer:
+        consumer.subscribe([topic])
+        message = consumer.poll(WAIT_S)
+
+    assert message is not None
+    error = message.error()
+    assert error is not None
+    assert error.code() == KafkaError._FATAL
+    assert "API version not supported" in error.str()
