@@ -24,7 +24,9 @@ from support.faults.fault import NO_FAULT, Fault, FrameCount
 Address = tuple[str, int]
 
 WINDOW_BYTES = 4 * 1024 * 1024
-"""Bytes on the way in one direction: what Linux gives a connection by default at most is 6 MiB (tcp_rmem)."""
+"""Bytes on the way in one direction."""
+RECEIVED_BYTES = 128 * 1024
+"""What the kernel may hold in front of the relay, which receives at once: its own limit may be 32 MiB (tcp_rmem)."""
 NARROW_WINDOW_BYTES = 32 * 1024
 """The same before a narrow line, which would otherwise be late by minutes as well."""
 PIECE_BYTES = 64 * 1024
@@ -63,6 +65,7 @@ class FaultProxy:
         for address in self._routes:
             server = socket.create_server(address, backlog=128)
             server.setblocking(False)
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
             self._servers.append(server)
         self._thread.start()
         for server, target in zip(self._servers, self._routes.values(), strict=True):
