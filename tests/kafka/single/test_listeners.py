@@ -78,3 +78,12 @@ def test_clients_write_and_read_over_every_protocol(endpoint: Endpoint) -> None:
     assert sorted(one or b"" for one in found) == sorted(VALUES)
     assert by_python(endpoint.for_python, b"more") in (*VALUES, b"more")
     assert by_aiokafka(endpoint.for_aiokafka, b"more") in (*VALUES, b"more")
+
+
+def test_the_first_client_does_not_wait_until_the_router_is_loaded(
+    kafka_cluster: EmbeddedKafka, tmp_path: Path
+) -> None:
+    with GatewayProcess(tmp_path, kafka_cluster.bootstrap, brokers=3, is_single_address=True) as gateway:
+        loaded = Path(f"/proc/{gateway.pid}/maps").read_text()
+
+    assert "straight_relay" in loaded

@@ -15,6 +15,7 @@ from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import log_end
 from bifrost.gateway.clients.ingress import Ingress
+from bifrost.gateway.clients.way_to_broker import load_router
 from bifrost.gateway.loop.loop_guard import peer_of
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.ports import Port
@@ -256,6 +257,7 @@ class Listener:
             if listener_set.single_address:
                 from bifrost.routes.one_broker import NODE_ID  # Only for those who have such an address.
 
+                load_router()
                 only = NODE_ID
             return BrokerPorts(host, start=port, end=port, broker_id_base=only)
         return BrokerPorts(host, start=ports.start, end=ports.end, broker_id_base=port_range.broker_id_base)

@@ -71,11 +71,9 @@ class WayToBroker:
             BrokerError: the gateway cannot connect or log in.
         """
         if self._is_single:
-            from bifrost.gateway.routing.router import Router  # Only for those who have such an address.
-
             self._session.needs_whole = True
             rooms, session = self._gateway.tenants.rooms, self._session
-            return Router(client, session, self._gateway, rooms, self.cluster, lambda: self._login)
+            return load_router()(client, session, self._gateway, rooms, self.cluster, lambda: self._login)
         await self._gateway.connects.turn()
         timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
         made = await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
@@ -186,3 +184,15 @@ class WayToBroker:
         """The broker that this connection leads to, in the tenant's cluster."""
         chosen = self._brokers[self._session.virtual_cluster.upstream]
         return self.cluster.broker(chosen.node_id) or chosen
+
+
+def load_router() -> "type[Router]":
+    """Load what routes the requests of clients behind a single address, which most gateways do not have.
+
+    That takes some 40 ms, in which an event loop would serve no client: a listener that has such an address does it
+    before its first client comes.
+    """
+    import bifrost.gateway.routing.dispatch  # noqa: F401  # A router begins with it.
+    from bifrost.gateway.routing.router import Router
+
+    return Router
