@@ -12,7 +12,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.records.codec.client_batch import read_columns, split_batches
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ListOffsetsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -214,6 +213,10 @@ def test_records_are_found_by_their_time(
             row = next((row for row, at in enumerate(times[one]) if at >= asked), None)
             wanted = (0, -1, -1) if row is None else (0, sent[one][row], times[one][row])
             assert found[one] == wanted
+    latest = listed(client, topic, -3)
+    for one in range(size_of(topic)):
+        row = max(range(len(times[one])), key=times[one].__getitem__)
+        assert latest[one] == (0, sent[one][row], times[one][row])
 
 
 def listed(client: RawClient, topic: str, time_ms: int) -> dict[int, tuple[int, int, int]]:
@@ -228,7 +231,3 @@ def listed(client: RawClient, topic: str, time_ms: int) -> dict[int, tuple[int, 
         one.partition_index: (one.error_code, one.offset, one.timestamp)
         for one in answer.topics[0].partitions
     }
-
-
-def test_the_record_with_the_latest_time_is_refused_as_ever(client: RawClient, topic: str) -> None:
-    assert {one[0] for one in listed(client, topic, -3).values()} == {int(ErrorCode.UNSUPPORTED_VERSION)}

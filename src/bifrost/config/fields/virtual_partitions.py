@@ -22,12 +22,14 @@ class VirtualPartitions(Section):
     namespace is called `eu:orders` here, as clients of the whole tenant see it. Required."""
 
     virtual: Count | None = Field(default=None, ge=1, le=10_000)
-    """How many partitions clients see. It may be raised later, and no record moves. Required without `ratio`."""
+    """How many partitions clients see. It may be raised later, and no record moves. Default: `ratio` stands in its
+    place."""
 
     physical: Count | None = Field(default=None, ge=1, le=1_000)
     """How many partitions the brokers have, at most `virtual`; with the same number the topics have no virtual
     partitions, and no later rule is for them. Virtual partition `v` is part of physical partition `v % physical`; at
-    most 128 share one. It must not be changed as long as the topic has records. Required without `ratio`."""
+    most 128 share one. It must not be changed as long as the topic has records. Default: `ratio` stands in
+    its place."""
 
     ratio: Count | None = Field(default=None, ge=1, le=MAX_SHARING)
     """How many partitions clients see for one that the brokers have, in place of `virtual` and `physical`: clients say

@@ -214,7 +214,7 @@ def test_at_a_single_address_batches_are_read_of_one_leader_at_a_time(
         read.append(asked)
         return replace(asked[2], found=dict.fromkeys(asked[2].wanted, StoredBatch(0, b"records")))
 
-    async def leader_of(_: bytes, partition: int) -> int:
+    async def leader_of(_: bytes, partition: int, __: str) -> int:
         return (1, 2, -1, 1)[partition]
 
     async def play() -> StoredBatches:
