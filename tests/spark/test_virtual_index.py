@@ -11,7 +11,7 @@ from bifrost.pipeline.stored.virtual.virtual_owners import BEYOND, CLAIM, MALFOR
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TOPICS = "tenant STRING, topic STRING, name STRING, partitions INT, physical INT"
+TOPICS = "tenant STRING, topic STRING, name STRING, partitions INT, physical INT, ratio INT"
 
 
 def owners(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
@@ -33,7 +33,9 @@ def test_the_index_has_each_virtual_partition_and_what_several_tasks_found(spark
         (MALFORMED, 1, 11, 12, 0),
         (BEYOND, -1, 13, 14, 0),
     )
-    topics = spark.createDataFrame([("acme", "t", "orders", 3, 2), ("acme", "u", "empty", 1, 1)], TOPICS)
+    topics = spark.createDataFrame(
+        [("acme", "t", "orders", 3, 2, 0), ("acme", "u", "empty", 1, 1, 0)], TOPICS
+    )
 
     index = {(row.topic, row.virtual): row for row in index_of(found, topics).collect()}
 
@@ -79,3 +81,14 @@ def test_keys_count_once_for_each_set_of_virtual_partitions(spark: SparkSession)
     )
 
     assert [tuple(row) for row in found.collect()] == [("t", 0, "0 2", 1, 1), ("t", 0, "0 4", 2, 2)]
+
+
+def test_of_a_ratio_virtual_partitions_that_follow_each_other_share_a_physical_one(
+    spark: SparkSession,
+) -> None:
+    topics = spark.createDataFrame([("acme", "t", "orders", 6, 2, 3)], TOPICS)
+
+    index = index_of(owners(spark, (OWNED, 4, 5, 9, 1_000)), topics)
+
+    places = sorted((row.virtual, row.partition, row.partition_group) for row in index.collect())
+    assert places == [(one, one // 3, one % 3) for one in range(6)]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 200
 """Rows of a table on the page; the files have all."""
-_TOPICS = "tenant STRING, topic STRING, name STRING, partitions INT, physical INT"
+_TOPICS = "tenant STRING, topic STRING, name STRING, partitions INT, physical INT, ratio INT"
 _EMPTY_KEYS = "topic STRING, partition INT, virtual_partitions STRING, keys LONG, first_offset LONG"
 _DIFFERENCES = "topic STRING, virtual INT, what STRING, expected STRING, answered LONG"
 
@@ -247,7 +247,10 @@ def _write(
     wrong: Sequence[Difference],
 ) -> Checked:
     files = HadoopFiles(spark, options.scan.out)
-    topics = [(one.tenant, name, one.name, *one.partitions) for name, one in sorted(planned.topics.items())]
+    topics = [
+        (one.tenant, name, one.name, one.partitions.virtual, one.partitions.physical, one.partitions.ratio)
+        for name, one in sorted(planned.topics.items())
+    ]
     index = index_of(owners, spark.createDataFrame(topics, _TOPICS)).orderBy("topic", "virtual").persist()
     unowned = unowned_of(owners).orderBy("topic", "partition", "first_offset")
     keys = keys if keys is not None else spark.createDataFrame([], _EMPTY_KEYS)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from bifrost.pipeline.stored.virtual.virtual_owners import OWNED, UNOWNED
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 PLACE = ("topic", "virtual")
 SHOWN = ("tenant", "topic", "name", "virtual", "partition", "partition_group")
@@ -20,13 +20,15 @@ def index_of(owners: DataFrame, topics: DataFrame) -> DataFrame:
 
     Args:
         owners: rows of `virtual_owners.SCHEMA`.
-        topics: tenant, topic, name (as its clients call it), partitions (virtual) and physical, each topic once.
+        topics: tenant, topic, name (as its clients call it), partitions (virtual), physical and ratio (0: the numbers
+            are fixed), each topic once.
     """
     all_of = topics.withColumn("virtual", F.explode(F.sequence(F.lit(0), F.col("partitions") - 1)))
+    ratio = F.greatest(F.col("ratio"), F.lit(1))  # 0 may be divided by nowhere, used or not.
     placed = (
         all_of.withColumn("virtual", F.col("virtual").cast("int"))
-        .withColumn("partition", (F.col("virtual") % F.col("physical")).cast("int"))
-        .withColumn("partition_group", F.floor(F.col("virtual") / F.col("physical")).cast("int"))
+        .withColumn("partition", _of_rule(_floor_of(ratio), F.col("virtual") % F.col("physical")))
+        .withColumn("partition_group", _of_rule(F.col("virtual") % ratio, _floor_of(F.col("physical"))))
     )
     sums = (
         owners.where(F.col("kind") == OWNED)
@@ -44,6 +46,15 @@ def index_of(owners: DataFrame, topics: DataFrame) -> DataFrame:
     return joined.fillna(0, ["batches", "records", "bytes"]).select(
         *SHOWN, *(one for one in sums.columns if one not in PLACE)
     )
+
+
+def _floor_of(divisor: Column) -> Column:
+    return F.floor(F.col("virtual") / divisor)
+
+
+def _of_rule(with_ratio: Column, with_numbers: Column) -> Column:
+    """Return a number of a virtual partition by the rule of its topic (`PartitionMap.place_of`)."""
+    return F.when(F.col("ratio") > 0, with_ratio).otherwise(with_numbers).cast("int")
 
 
 def unowned_of(owners: DataFrame) -> DataFrame:
