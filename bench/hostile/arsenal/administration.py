@@ -32,6 +32,19 @@ def _acl(name: str) -> CreateAclsRequest.AclCreation:
     )
 
 
+def _acls_of(user: str) -> DeleteAclsRequest.DeleteAclsFilter:
+    """Return the filter that all ACLs of a user match."""
+    return DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=ANY,
+        resource_name_filter=None,
+        pattern_type_filter=ANY,
+        principal_filter=f"User:{user}",
+        host_filter=None,
+        operation=ANY,
+        permission_type=ANY,
+    )
+
+
 @attack(
     "ACLs deleted by 100,000 filters in a MiB, which leave all open, where there are 900", has_features=True
 )
@@ -41,15 +54,7 @@ def acl_filters(field: Field) -> Iterator[None]:
         creations = [_acl(f"topic-{number}") for number in range(900)]
         client.request(CreateAclsRequest(creations=creations), 3)
     # By another name than any has: they are compared, and stay.
-    one = DeleteAclsRequest.DeleteAclsFilter(
-        resource_type_filter=ANY,
-        resource_name_filter=None,
-        pattern_type_filter=ANY,
-        principal_filter="User:x",
-        host_filter=None,
-        operation=ANY,
-        permission_type=ANY,
-    )
+    one = _acls_of("x")
     frame = field.frame(DeleteAclsRequest(filters=[one] * (field.size(MIB) // 16)), 3)
     yield
     field.flood([frame], connections=2)
@@ -62,15 +67,7 @@ def acl_matches(field: Field) -> Iterator[None]:
         creations = [_acl(f"topic-{number}") for number in range(900)]
         client.request(CreateAclsRequest(creations=creations), 3)
     # The configuration's own match, and cannot be deleted.
-    one = DeleteAclsRequest.DeleteAclsFilter(
-        resource_type_filter=ANY,
-        resource_name_filter=None,
-        pattern_type_filter=ANY,
-        principal_filter=f"User:{field.target.user}",
-        host_filter=None,
-        operation=ANY,
-        permission_type=ANY,
-    )
+    one = _acls_of(field.target.user)
     frame = field.frame(DeleteAclsRequest(filters=[one] * (field.size(MIB) // 24)), 3)
     yield
     field.flood([frame], connections=2)
