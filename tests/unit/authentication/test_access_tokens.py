@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt import PyJWS
 
 from bifrost.authentication.access_tokens import MAX_HEADER_LENGTH, AccessTokens
 from bifrost.authentication.accounts import Account, Accounts
@@ -144,6 +145,33 @@ def test_a_key_that_the_token_brings_along_is_not_looked_at(world: World, header
     forged.key_id = RSA.key_id
 
     assert str(world.refusal(forged.token(NOW_S, headers=headers))) == "the token's signature is wrong"
+
+
+@pytest.mark.parametrize("spoil", ["!", " ", "\n", "+", "=", "é"])
+def test_a_signature_has_one_spelling(world: World, spoil: str) -> None:
+    token = RSA.token(NOW_S)
+
+    # Decoders of base64 pass over what is not of their alphabet: one token would have any number of forms.
+    text = str(world.refusal(f"{token[:-10]}{spoil}{token[-10:]}"))
+    assert text in ("the token cannot be read", "the token's signature is wrong")
+
+
+def test_a_signature_may_have_its_padding(world: World) -> None:
+    token = RSA.token(NOW_S)
+    padding = "=" * (-len(token.rpartition(".")[2]) % 4)
+
+    assert padding
+    assert world.tokens.check(token + padding).account is ALICE
+    assert str(world.refusal(f"{token}{padding}=")) == "the token cannot be read"
+
+
+def test_claims_that_are_no_object_are_refused(world: World) -> None:
+    no_objects: tuple[object, ...] = ([], 5, None, "iss")
+    for claims in no_objects:
+        token = PyJWS().encode(
+            json.dumps(claims).encode(), RSA.private_key, "RS256", headers={"kid": RSA.key_id}
+        )
+        assert str(world.refusal(token)) == "the token cannot be read"
 
 
 @pytest.mark.parametrize("headers", [{"crit": ["exp"]}, {"crit": []}, {"b64": False}, {"b64": True}])
