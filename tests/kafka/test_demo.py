@@ -40,7 +40,7 @@ def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 @pytest.mark.usefixtures("own_temporary")
 def test_ends_by_itself_with_a_summary() -> None:
     result = subprocess.run(
-        [*COMMAND, "--for", "5s"], capture_output=True, text=True, timeout=100, check=False
+        [*COMMAND, "--for", "8s"], capture_output=True, text=True, timeout=100, check=False
     )
 
     assert result.returncode == 0, result.stdout + result.stderr
@@ -53,7 +53,8 @@ def test_ends_by_itself_with_a_summary() -> None:
         )[0]
         assert int(sent) == int(read) > 2
         assert f"its orders is __vt_{tenant}_orders ({sent} records) on the broker" in result.stdout
-        assert f"0:02 {tenant:<7} sees    topics orders, groups shop" in result.stdout
+        # At 2 s on a machine that has nothing else to do, 5 s later on any.
+        assert re.search(rf"^0:\d\d {tenant:<7} sees    topics orders, groups shop$", result.stdout, re.M)
     assert any("broker  groups  __vt_acme_shop, __vt_globex_shop" in line for line in lines)
 
 

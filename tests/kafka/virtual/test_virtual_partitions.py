@@ -90,12 +90,12 @@ def test_kafka_python_reads_each_acknowledged_record_once(
         while sum(map(len, found.values())) < EACH * size_of(topic) and time.monotonic() < deadline:
             for partition, records in consumer.poll(timeout_ms=200).items():
                 found[partition.partition] += [one.value.decode() for one in records]
+        assert dict(found) == expected(topic)
         consumer.commit()
         places = [PythonTopicPartition(topic, one) for one in range(size_of(topic))]
         assert {one: consumer.committed(one) for one in places} == {
             one: consumer.position(one) for one in places
         }
-    assert dict(found) == expected(topic)
 
 
 @pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
