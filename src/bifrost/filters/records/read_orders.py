@@ -15,7 +15,8 @@ MAX_ENDS = 8
 """Offsets of a partition at which Fetches have ended that are remembered, the latest used: consumers that keep up with
 each other read to the same ones."""
 MAX_PRODUCERS_IN_ALL = 100_000
-"""Producers that are remembered, in all partitions together, some 25 MB; partitions that are not read make room."""
+"""Producers that are remembered, in all partitions together, some 25 MB; partitions that are not read make room. When
+all of it is used, each tenant has an equal share."""
 LIMIT = "read_orders"
 """What the metrics call `MAX_PRODUCERS_IN_ALL`."""
 
@@ -23,10 +24,30 @@ LIMIT = "read_orders"
 class OrderedPartition(NamedTuple):
     """A partition whose batches have an order that their seals prove."""
 
+    tenant: str
+    """Who reads it."""
     cluster: str
     topic: bytes
     """The physical topic."""
     partition: int
+
+
+class _TenantOrders:
+    """Those of one tenant."""
+
+    __slots__ = ("ends", "size")
+
+    def __init__(self) -> None:
+        self.ends: OrderedDict[OrderedPartition, OrderedDict[int, BatchOrder]] = OrderedDict()
+        """By partition and offset; first the one that was not read for longest."""
+        self.size = 0
+
+    def drop(self) -> int:
+        """Forget the partition that was not read for longest; return how many producers were remembered for it."""
+        _, dropped = self.ends.popitem(last=False)
+        size = sum(map(_size, dropped.values()))
+        self.size -= size
+        return size
 
 
 class ReadOrders:
@@ -34,40 +55,57 @@ class ReadOrders:
 
     def __init__(self) -> None:
         """Begin with nothing read."""
-        self._ends: OrderedDict[OrderedPartition, OrderedDict[int, BatchOrder]] = OrderedDict()
+        self._tenants: dict[str, _TenantOrders] = {}
         self.size = 0
         """Producers that are remembered; an order without any counts as one."""
 
     def at(self, partition: OrderedPartition, offset: int) -> BatchOrder:
         """Return the order of what stands before an offset, which the caller may go on with."""
-        ends = self._ends.get(partition)
+        own = self._tenants.get(partition.tenant)
+        ends = None if own is None else own.ends.get(partition)
         found = None if ends is None else ends.get(offset)
-        if ends is None or found is None:
+        if own is None or ends is None or found is None:
             return BatchOrder()
-        self._ends.move_to_end(partition)
+        own.ends.move_to_end(partition)
         ends.move_to_end(offset)
         return found.copy()
 
-    def keep(self, partition: OrderedPartition, offset: int, order: BatchOrder) -> int:
+    def keep(self, partition: OrderedPartition, offset: int, order: BatchOrder) -> list[str]:
         """Remember the order of what stands before an offset at which a Fetch has ended.
 
         Returns:
-            How many other partitions were forgotten, to make room.
+            Whose partitions were forgotten to make room: a tenant for each.
         """
-        ends = self._ends.setdefault(partition, OrderedDict())
-        self._ends.move_to_end(partition)
-        before = ends.pop(offset, None)
-        if before is not None:
-            self.size -= _size(before)
+        own = self._tenants.setdefault(partition.tenant, _TenantOrders())
+        ends, before = own.ends.setdefault(partition, OrderedDict()), own.size
+        own.ends.move_to_end(partition)
+        replaced = ends.pop(offset, None)
+        if replaced is not None:
+            own.size -= _size(replaced)
         ends[offset] = order
-        self.size += _size(order)
+        own.size += _size(order)
         if len(ends) > MAX_ENDS:
-            self.size -= _size(ends.popitem(last=False)[1])
-        before_all = len(self._ends)
-        while self.size > MAX_PRODUCERS_IN_ALL and len(self._ends) > 1:
-            _, dropped = self._ends.popitem(last=False)
-            self.size -= sum(_size(one) for one in dropped.values())
-        return before_all - len(self._ends)
+            own.size -= _size(ends.popitem(last=False)[1])
+        self.size += own.size - before
+        return self._make_room(partition.tenant) if self.size > MAX_PRODUCERS_IN_ALL else []
+
+    def _make_room(self, tenant: str) -> list[str]:
+        """Forget partitions: those of the tenant that needs room if it has more than its share, else of the one that
+        has most. So no tenant loses what is within its share because of another one."""
+        losers: list[str] = []
+        while self.size > MAX_PRODUCERS_IN_ALL:
+            loser, own = tenant, self._tenants[tenant]
+            if len(own.ends) == 1 or own.size <= MAX_PRODUCERS_IN_ALL // len(self._tenants):
+                others = (one for one in self._tenants if one != tenant)
+                loser = max(others, key=lambda one: self._tenants[one].size, default=tenant)
+            orders = self._tenants[loser]
+            if loser == tenant and len(orders.ends) == 1:
+                break  # It is the partition that was read now.
+            self.size -= orders.drop()
+            losers.append(loser)
+            if not orders.ends:
+                del self._tenants[loser]
+        return losers
 
 
 def _size(order: BatchOrder) -> int:

@@ -194,7 +194,8 @@ class RecordWork:
         made: list[Buffer] = []
         is_same, transforms = True, chain.at(partition)
         has_no_zstd = is_produce and self._exchange.api_version < FIRST_WITH_ZSTD
-        reading = _Reading(self._orders, chain.sealed, partition, self._missing)
+        place = None if chain.sealed is None else OrderedPartition(self._tenant, *chain.sealed, partition)
+        reading = _Reading(self._orders, place, self._missing)
         try:
             for batch in in_steps(_batches_of(records, is_whole=is_produce), _ROUNDS):
                 violation = None if chain.rules is None else _violation(batch, chain.rules)
@@ -230,9 +231,8 @@ class RecordWork:
         except RecordsError as error:
             return self._stopped(error, made, transforms)
         finally:
-            dropped = reading.keep()
-            if dropped:
-                self._memory.hits[ORDERS_LIMIT, self._tenant] += dropped
+            for loser in reading.keep():
+                self._memory.hits[ORDERS_LIMIT, loser] += 1
         return records if is_same else tuple(made)
 
     def _may_ask_more(self) -> bool:
@@ -287,12 +287,10 @@ class _Reading:
     def __init__(
         self,
         orders: ReadOrders,
-        sealed: tuple[str, bytes] | None,
-        partition: int,
+        place: OrderedPartition | None,
         missing: Collection[Key],
     ) -> None:
-        self._orders, self._missing = orders, missing
-        self._place = None if sealed is None else OrderedPartition(*sealed, partition)
+        self._orders, self._missing, self._place = orders, missing, place
         self._order: BatchOrder | None = None
         self._next_offset = 0
 
@@ -313,10 +311,10 @@ class _Reading:
                 self._order.check(proven._replace(record_count=batch.record_count))
         self._next_offset = batch.base_offset + batch.last_offset_delta + 1
 
-    def keep(self) -> int:
-        """Remember what was read, for the Fetch that goes on behind it; return how many partitions made room."""
+    def keep(self) -> list[str]:
+        """Remember what was read, for the Fetch that goes on behind it; return whose partitions made room."""
         if self._place is None or self._order is None or not self._next_offset or self._missing:
-            return 0
+            return []
         return self._orders.keep(self._place, self._next_offset, self._order)
 
 

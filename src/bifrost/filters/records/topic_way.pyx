@@ -205,14 +205,13 @@ cdef class TopicWay(RecordWay):
         if found is None:
             if len(self.ordered) >= KEPT_PARTITIONS:
                 self.ordered.clear()
-            found = self.ordered[partition] = OrderedPartition(*self.chain.sealed, partition)
+            found = self.ordered[partition] = OrderedPartition(self.records.tenant, *self.chain.sealed, partition)
         return found
 
     cdef int keep(self, partition, next_offset, order) except -1:
         """Remember what was read of a partition, for the Fetch that goes on behind it."""
-        dropped = self.process.orders.keep(partition, next_offset, order)
-        if dropped:
-            self.process.memory.hits[ORDERS_LIMIT, self.records.tenant] += dropped
+        for loser in self.process.orders.keep(partition, next_offset, order):
+            self.process.memory.hits[ORDERS_LIMIT, loser] += 1
         return 0
 
     cdef int count(self, Passed passed) except -1:

@@ -8,7 +8,7 @@ from bifrost.records.codec.client_batch import ClientBatch
 from bifrost.records.codec.columns import ColumnRecord
 from support.records.record_columns import batch_of, only_batch
 
-PARTITION, OTHER = (OrderedPartition("cluster", b"orders", one) for one in range(2))
+PARTITION, OTHER = (OrderedPartition("acme", "cluster", b"orders", one) for one in range(2))
 
 
 def batch(sequence: int, producer_id: int = 7) -> ClientBatch:
@@ -62,8 +62,53 @@ def test_an_end_that_is_read_to_again_counts_once() -> None:
 def test_partitions_that_are_not_read_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_orders, "MAX_PRODUCERS_IN_ALL", 2)
     orders = ReadOrders()
-    assert orders.keep(PARTITION, 10, read(batch(1), batch(1, 8))) == 0
-    assert orders.keep(OTHER, 10, BatchOrder()) == 1
+    assert orders.keep(PARTITION, 10, read(batch(1), batch(1, 8))) == []
+    assert orders.keep(OTHER, 10, BatchOrder()) == ["acme"]
 
     assert orders.size == 1
     assert len(orders.at(PARTITION, 10)) == 0
+
+
+def test_a_tenant_with_very_many_producers_makes_the_gateway_forget_its_own_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(read_orders, "MAX_PRODUCERS_IN_ALL", 20)
+    orders, quiet = ReadOrders(), PARTITION._replace(tenant="quiet")
+    orders.keep(quiet, 10, read(batch(5)))
+
+    losers = [
+        one
+        for number in range(100)
+        for one in orders.keep(PARTITION._replace(partition=number), 1, BatchOrder())
+    ]
+
+    assert set(losers) == {"acme"}
+    assert orders.size == 20
+    with pytest.raises(OutOfOrder):
+        orders.at(quiet, 10).check(batch(4))
+
+
+def test_a_tenant_within_its_share_takes_room_from_the_one_that_has_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(read_orders, "MAX_PRODUCERS_IN_ALL", 20)
+    orders = ReadOrders()
+    for number in range(20):
+        orders.keep(PARTITION._replace(partition=number), 1, BatchOrder())
+
+    losers = [
+        one
+        for number in range(30)
+        for one in orders.keep(PARTITION._replace(tenant="late", partition=number), 1, BatchOrder())
+    ]
+
+    assert losers[:10] == ["acme"] * 10
+    assert set(losers[10:]) == {"late"}, "each has half"
+    assert orders.size == 20
+
+
+def test_what_one_tenant_has_read_is_not_what_stands_before_another() -> None:
+    orders = ReadOrders()
+    orders.keep(PARTITION, 10, read(batch(5)))
+
+    orders.at(PARTITION._replace(tenant="other"), 10).check(batch(4))
