@@ -29,7 +29,7 @@ cdef struct Slot:
 cdef struct Topic:
     Py_ssize_t start, head, tail, end      # the topic, behind its fields before the partitions, behind these, its end
     int32_t first, count                   # its slots
-    int32_t same                           # the topic before that has the same key, -1: none
+    int32_t same                           # the first topic that has the same key
 
 
 cdef inline void* resized(void* memory, size_t size) except NULL:
@@ -38,8 +38,9 @@ cdef inline void* resized(void* memory, size_t size) except NULL:
         raise MemoryError
     return memory
 
-cdef inline uint32_t hashed(int topic, int32_t index) noexcept:
-    return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * <uint64_t>0x9E3779B97F4A7C15 >> 32)
+cdef inline uint32_t hashed(int topic, int32_t index, uint64_t secret, int bits) noexcept:
+    """A hash of so many bits. Without the secret, an odd number, no client can name partitions that share one."""
+    return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * secret >> 64 - bits)
 
 cdef inline int slots_of(Topic* topic, Slot* slots, int32_t node) noexcept:
     cdef int i, found = 0

@@ -2,7 +2,7 @@
 """Splits as `session_frame.pyx` reads them."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 
 from bifrost.routes.shape cimport Cursor, Piece, Shape
 from bifrost.routes.slots cimport Slot, Topic
@@ -20,7 +20,7 @@ cdef class Split:
     cdef Topic* topics
     cdef int32_t* buckets
     cdef int count, slot_room, topic_count, topic_room, hint
-    cdef uint32_t mask
+    cdef int bucket_bits
     cdef Py_ssize_t start, topics_at, after_at, size
     cdef int32_t throttle_ms
     cdef bint is_plain
@@ -35,7 +35,6 @@ cdef class Split:
     cdef int topics_of(self, int32_t node) noexcept
     cdef int take_partition(self, int32_t node, int topic, Cursor* c) except -1
     cdef int find(self, int topic, int32_t index) except -2
-    cdef bint same_topic(self, int topic, int last) noexcept
     cdef int build_buckets(self) except -1
     cdef bint is_same(self, int mine, Split other, int its) except -1
     cdef bint is_whole(self) noexcept

@@ -13,7 +13,7 @@ gateway received them), and the parts refer to those pieces.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from bifrost.routes.leaders cimport (
@@ -36,6 +36,9 @@ cdef enum:
     ASKED_AGAIN_MS = 1000     # how long it is believed that a topic does not exist, or lacks a partition
     TOPIC_OBJECTS = 200       # bytes of a topic's key and its places in a list and a dictionary
     SESSION_ID_AT = 6         # behind the throttle time and the error code of Fetch
+
+# Python gives each process another one.
+cdef uint64_t secret = <uint64_t><int64_t>hash("bifrost.routes.split") | 1
 
 @cython.final
 cdef class Split:
@@ -99,8 +102,7 @@ cdef class Split:
         topic.tail = c.pos
         self.request.walk(TOPIC_END, c)
         topic.end, topic.count = c.pos, self.count - topic.first
-        topic.same = self.first_of.get(key, -1)
-        self.first_of[key] = self.topic_count
+        topic.same = self.first_of.setdefault(key, self.topic_count)
         self.keys.append(key)
         self.topic_count += 1
         return 0
@@ -284,36 +286,28 @@ cdef class Split:
         if topic < 0:
             return -1
         for i in range(self.hint, min(self.hint + 2, self.count)):
-            if self.slots[i].index == index and self.same_topic(self.slots[i].topic, topic):
+            if self.slots[i].index == index and self.topics[self.slots[i].topic].same == topic:
                 self.hint = i + 1
                 return i
         if self.buckets == NULL:
             self.build_buckets()
-        i = self.buckets[hashed(topic, index) & self.mask]
-        while i >= 0 and not (self.slots[i].index == index and self.same_topic(self.slots[i].topic, topic)):
+        i = self.buckets[hashed(topic, index, secret, self.bucket_bits)]
+        while i >= 0 and not (self.slots[i].index == index and self.topics[self.slots[i].topic].same == topic):
             i = self.slots[i].next
         if i >= 0:
             self.hint = i + 1
         return i
 
-    cdef inline bint same_topic(self, int topic, int last) noexcept:
-        """Whether two entries of a request are for the same topic; `last` is its last one."""
-        while last >= 0 and last != topic:
-            last = self.topics[last].same
-        return last == topic
-
     cdef int build_buckets(self) except -1:
-        cdef int i, topic
-        cdef uint32_t at, room = 8
-        while room < <uint32_t>(2 * self.count):
-            room *= 2
-        self.buckets = <int32_t*>resized(NULL, room * sizeof(int32_t))
-        self.mask = room - 1
-        for at in range(room):
-            self.buckets[at] = -1
+        cdef int i, bits = 3
+        cdef uint32_t at
+        while <int64_t>1 << bits < 2 * <int64_t>self.count:
+            bits += 1
+        self.buckets = <int32_t*>resized(NULL, (<size_t>1 << bits) * sizeof(int32_t))
+        self.bucket_bits = bits
+        memset(self.buckets, 0xFF, (<size_t>1 << bits) * sizeof(int32_t))  # Each is -1.
         for i in range(self.count - 1, -1, -1):
-            topic = self.first_of[self.keys[self.slots[i].topic]]
-            at = hashed(topic, self.slots[i].index) & self.mask
+            at = hashed(self.topics[self.slots[i].topic].same, self.slots[i].index, secret, bits)
             self.slots[i].next = self.buckets[at]
             self.buckets[at] = i
         return 0
@@ -399,13 +393,13 @@ cdef class Split:
         self.data_bytes, self.has_error, self.is_plain, self.throttle_ms = 0, False, True, 0
 
     def stale(self):
-        cdef list found = []
+        cdef dict found = {}  # As a set, in the order of the request.
         cdef int i
         if self.has_error:
             for i in range(self.count):
-                if is_stale(self.slots[i].error) and self.keys[self.slots[i].topic] not in found:
-                    found.append(self.keys[self.slots[i].topic])
-        return found
+                if is_stale(self.slots[i].error):
+                    found[self.keys[self.slots[i].topic]] = None
+        return list(found)
 
     # -- the answer
 
