@@ -42,6 +42,7 @@ from bifrost.gateway.clients.slow_sweep import end_slow
 from bifrost.gateway.clients.sni_listener import listeners_of
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
+from bifrost.gateway.loop.aside import use_threads
 from bifrost.gateway.loop.garbage import settle, watch_garbage
 from bifrost.gateway.loop.later import later, soon
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
@@ -205,6 +206,7 @@ class Gateway:
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}
         settle()
         sys.setswitchinterval(THREAD_TURN_S)
+        use_threads()
         self.stalls.start()
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -3,11 +3,12 @@
 HAS_INSTRUCTION: bool
 """Whether this processor has an instruction for it."""
 
-def crc32c(data: bytes | bytearray | memoryview, *, by_table: bool = False) -> int:
+def crc32c(data: bytes | bytearray | memoryview, before: int = 0, *, by_table: bool = False) -> int:
     """Return the CRC-32C of some bytes.
 
     Args:
         data: contiguous bytes, which are not copied.
+        before: the CRC-32C of the bytes before them, if they are not the first.
         by_table: do without the processor's instruction, as processors that have none.
     """
 

@@ -153,13 +153,13 @@ cdef uint32_t checksum_changed(uint32_t crc, const uint8_t* change, size_t size,
 def crc32c_changed(uint32_t crc, bytes change not None, size_t behind):
     return checksum_changed(crc, <const uint8_t*>PyBytes_AS_STRING(change), PyBytes_GET_SIZE(change), behind)
 
-def crc32c(data, *, bint by_table=False):
+def crc32c(data, uint32_t before=0, *, bint by_table=False):
     cdef Py_buffer view
     cdef uint32_t crc
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     if by_table:
-        crc = ~crc32c_by_table(0xFFFFFFFF, <const uint8_t*>view.buf, view.len)
+        crc = ~crc32c_by_table(~before, <const uint8_t*>view.buf, view.len)
     else:
-        crc = checksum(<const uint8_t*>view.buf, view.len)
+        crc = checksum_on(before, <const uint8_t*>view.buf, view.len)
     PyBuffer_Release(&view)
     return crc

@@ -1,7 +1,7 @@
 """Long work in steps: see steps.pyx."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
@@ -10,6 +10,21 @@ def set_pause(pause: Callable[[], None] | None) -> None:
 
     It may switch to another greenlet and come back.
     """
+
+class Begun(Protocol):
+    """A call in another thread."""
+
+    def wait(self) -> bool:
+        """Wait a little; return whether the call has ended."""
+
+    def end(self) -> None:
+        """Wait until it has ended."""
+
+    def result(self) -> Any:
+        """Return what the call has returned, or raise what it has raised."""
+
+def set_aside(begin: Callable[[Callable[[], Any]], Begun] | None) -> None:
+    """Let `begin` call long functions of libraries in other threads, for work that may pause; None: call them here."""
 
 def set_pause_steps(steps: int = 64) -> None:
     """Call the function given to `set_pause` after so many rounds of a loop."""

@@ -9,6 +9,9 @@ count their rounds, those over bytes in `Reader.steps`, and when a number of the
     else                          nothing: the caller waits for the result
 
 A pause is only safe because the stack comes back unchanged (greenlet): nothing else keeps a pointer into it.
+
+What a library does in one call has no loop of ours. If it does not hold Python's lock meanwhile, it is called in another
+thread, and the work that needs its result pauses until it is there (`done_aside`).
 """
 
 from libc.stdint cimport int64_t
@@ -17,12 +20,17 @@ cdef enum:
     PAUSE_STEPS = 64     # between two looks at the clock: some 10 us, of Python code up to 100
 
 cdef object on_pause = None
+cdef object begin_aside = None
 cdef int64_t pause_steps = PAUSE_STEPS
 cdef int64_t python_steps = PAUSE_STEPS
 
 def set_pause(pause):
     global on_pause
     on_pause = pause
+
+def set_aside(begin):
+    global begin_aside
+    begin_aside = begin
 
 def set_pause_steps(int64_t steps=PAUSE_STEPS):
     global pause_steps, python_steps
@@ -45,6 +53,19 @@ cdef int python_step(int64_t rounds=1) except -1:
         python_steps = pause_steps
         pause()
     return 0
+
+cdef object done_aside(object call):
+    """What `call` returns. It has ended in any case, so it may use memory of the caller's."""
+    cdef object begun
+    if begin_aside is None or on_pause is None:
+        return call()
+    begun = begin_aside(call)
+    try:
+        while not begun.wait():
+            pause()
+    finally:
+        begun.end()
+    return begun.result()
 
 def in_steps(items not None, int64_t rounds=1):
     cdef object item

@@ -28,3 +28,6 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
         level: of gzip and zstd, in their own measure (KIP-390); None is Kafka's default. lz4 always has Kafka's
             default, for the library takes no other for blocks, and snappy has none.
     """
+
+def compress_pieces(codec: int, pieces: tuple[bytes | memoryview, ...], level: int | None = None) -> bytes:
+    """Return likewise records that stand in several pieces, which are not copied into one."""

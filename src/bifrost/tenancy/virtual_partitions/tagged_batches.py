@@ -22,7 +22,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from bifrost.records.codec.client_batch import ClientBatch, as_batch
-from bifrost.records.codec.compression import NAMES, compress, unpack
+from bifrost.records.codec.compression import NAMES, compress_pieces, unpack
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
@@ -134,13 +134,8 @@ class TransactionalBatch:
         section = self._section
         first = _first(section)
         tag = _varint(len(TAG)) + TAG + _varint(1) + bytes([group])
-        body = (
-            bytes(section[first.body : first.count_at])
-            + _varint(first.header_count + 1)
-            + tag
-            + bytes(section[first.headers_at : first.end])
-        )
-        return _with_section(header, self._batch.codec, _varint(len(body)) + body, section[first.end :])
+        headers = _varint(first.header_count + 1) + tag, section[first.headers_at : first.end]
+        return _with_headers(header, self._batch.codec, section, first, *headers)
 
     def claim(self, sequence: int, mark: bytes) -> bytes:
         """Return the claim of a transaction that goes on with this batch, with its time."""
@@ -202,15 +197,9 @@ def without_tag(data: memoryview, section: memoryview) -> bytes:
     first = _first(section)
     _, at = _field(section, first.headers_at, first.end)
     _, at = _field(section, at, first.end)
-    body = (
-        bytes(section[first.body : first.count_at])
-        + _varint(first.header_count - 1)
-        + bytes(section[at : first.end])
-    )
+    headers = _varint(first.header_count - 1), section[at : first.end]
     codec = as_batch(data).codec
-    return b"".join(
-        _with_section(bytearray(data[:_HEADER]), codec, _varint(len(body)) + body, section[first.end :])
-    )
+    return b"".join(_with_headers(bytearray(data[:_HEADER]), codec, section, first, *headers))
 
 
 def is_abort(data: memoryview) -> bool:
@@ -238,16 +227,21 @@ def _unpacked(batch: ClientBatch, most: int, budget: MemoryBudget | None = None)
     return memoryview(unpack(batch.codec, section, MemoryBudget("batch", most, budget)))
 
 
-def _with_section(header: bytearray, codec: int, first: bytes, rest: memoryview) -> tuple[Records, ...]:
-    if codec == 0:
-        return _sealed(header, (first, rest))
-    return _sealed(header, (compress(codec, b"".join((first, rest))),))
+def _with_headers(
+    header: bytearray, codec: int, section: memoryview, first: _First, *headers: Records
+) -> tuple[Records, ...]:
+    """Return a batch whose first record has other headers, in pieces: it is not copied, for it may have 16 MiB."""
+    body = section[first.body : first.count_at], *headers
+    pieces = _varint(sum(map(len, body))), *body, section[first.end :]
+    return _sealed(header, pieces if codec == 0 else (compress_pieces(codec, pieces),))
 
 
 def _sealed(header: bytearray, pieces: tuple[Records, ...]) -> tuple[Records, ...]:
     """Return a header with the right length and checksum, and what follows."""
     _LENGTH.pack_into(header, _LENGTH_AT, len(header) - _UNCOUNTED + sum(map(len, pieces)))
-    checksum = crc32c(b"".join((header[_CRC_FROM:], *pieces)))
+    checksum = crc32c(header[_CRC_FROM:])
+    for piece in pieces:
+        checksum = crc32c(piece, checksum)
     _CHECKSUM.pack_into(header, _CHECKSUM_AT, checksum)
     return (bytes(header), *pieces)
 

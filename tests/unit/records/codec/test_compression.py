@@ -5,13 +5,17 @@ import random
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import cramjam
 import pytest
 
-from bifrost.records.codec.compression import NAMES, compress, unpack
+from bifrost.gateway.loop.aside import Aside, CallAside
+from bifrost.records.codec.compression import NAMES, compress, compress_pieces, unpack
 from bifrost.records.codec.errors import CorruptBatch, NoRoom, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.wire.steps import set_aside
 from support.stage.counted_pauses import counted_pauses
 
 GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
@@ -260,7 +264,7 @@ def test_gzip_and_blocks_pause_between_their_pieces() -> None:
     """A batch of 16 KiB may hold 16 MiB: to unpack them takes 60 ms, and to pack them 150."""
     content = bytes(4 * MIB)
 
-    for codec in (GZIP, SNAPPY, LZ4):
+    for codec in ALL:
         with counted_pauses() as pauses:
             packed = compress(codec, content)
         assert pauses.count >= 15, NAMES[codec]
@@ -271,3 +275,81 @@ def test_gzip_and_blocks_pause_between_their_pieces() -> None:
         unpack(SNAPPY, compress(SNAPPY, content), plenty())
     assert pauses.count >= 2 * 30
     assert packed
+
+
+@pytest.mark.parametrize("codec", ALL)
+def test_records_in_pieces_are_packed_as_in_one(codec: int) -> None:
+    chance = random.Random(11)
+    for content in contents():
+        cuts = sorted(chance.randrange(len(content) + 1) for _ in range(5))
+        pieces = tuple(
+            memoryview(content)[begin:end]
+            for begin, end in zip([0, *cuts], [*cuts, len(content)], strict=True)
+        )
+        packed = compress_pieces(codec, pieces)
+
+        assert bytes(unpack(codec, packed, plenty())) == content
+        assert codec == ZSTD or packed == compress(codec, content)
+
+
+class Watched:
+    """Threads, and what was called in them."""
+
+    def __init__(self) -> None:
+        self.threads, self.calls = Aside(), 0
+
+    def begin(self, call: Callable[[], Any]) -> CallAside:
+        self.calls += 1
+        return self.threads.begin(call)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    threads = Watched()
+    set_aside(threads.begin)
+    yield threads
+    set_aside(None)
+
+
+def in_one_call(codec: int, content: bytes) -> bytes:
+    """Return content packed in the form that the library unpacks in one call."""
+    return bytes(cramjam.snappy.compress_raw(content)) if codec == SNAPPY else compress(codec, content)
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+def test_what_is_unpacked_in_one_call_is_unpacked_by_another_thread(codec: int, watched: Watched) -> None:
+    content = random.Random(3).randbytes(5) * (3 * MIB)
+    packed = in_one_call(codec, content)
+
+    with counted_pauses() as pauses:
+        assert bytes(unpack(codec, packed, plenty())) == content
+
+    assert watched.calls == 1
+    assert pauses.count
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+def test_small_batches_and_work_that_may_not_pause_need_no_thread(codec: int, watched: Watched) -> None:
+    unpack(codec, in_one_call(codec, bytes(4 * MIB)), plenty())
+    with counted_pauses():
+        unpack(codec, in_one_call(codec, b"ab" * 100_000), plenty())
+
+    assert not watched.calls
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, ZSTD])
+def test_what_the_other_thread_cannot_unpack_is_corrupt(codec: int, watched: Watched) -> None:
+    packed = bytearray(in_one_call(codec, random.Random(3).randbytes(3 * MIB // 2) + bytes(3 * MIB // 2)))
+    packed[-40:-20] = b"\xff" * 20
+
+    with counted_pauses(), pytest.raises(CorruptBatch):
+        unpack(codec, bytes(packed), plenty())
+
+
+def test_a_bomb_has_no_more_than_its_budget_in_the_other_thread(watched: Watched) -> None:
+    packed = compress(ZSTD, bytes(20 * MIB))
+
+    with counted_pauses(), pytest.raises(TooLarge):
+        unpack(ZSTD, packed, MemoryBudget("batch", 2 * MIB))
+
+    assert watched.calls == 1

@@ -336,3 +336,18 @@ def test_the_batches_of_a_request_share_what_it_may_unpack() -> None:
     with pytest.raises(TooLarge) as raised:
         TransactionalBatch(transactional(bytes(MAX_UNPACKED), codec=1), MemoryBudget("request", 1 << 30))
     assert raised.value.bound == "batch"
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_tags_are_put_in_and_taken_out_in_steps(codec: int) -> None:
+    """A batch of a KiB may hold 16 MiB, which would take up to 100 ms to copy and to pack in one step."""
+    batch = transactional(bytes(4 << 20), codec=codec)
+
+    with counted_pauses() as pauses:
+        made = tagged(batch, 3)
+    assert pauses.count >= 15
+    _, section = opened(memoryview(made))
+    with counted_pauses() as pauses:
+        back = without_tag(memoryview(made), section)
+    assert pauses.count >= 15
+    assert records_of(back) == records_of(batch)
