@@ -137,8 +137,9 @@ class ClientSession(AnsweringSession):
 
     @property
     def has_finished(self) -> bool:
-        """Whether the session was stopped and every request is answered."""
-        return self._is_stopped and not (self._in_flight.queue or self.to_broker or self._held_responses)
+        """Whether the session was stopped and every request is answered: no answer is left to be written either."""
+        is_left = self._in_flight.queue or self.to_broker or self._held_responses or self.to_client
+        return self._is_stopped and not is_left
 
     def receive_from_client(self, frame: bytes | memoryview) -> None:
         """Handle one frame from the client, without its length field.

@@ -21,6 +21,8 @@ class FakeTransport:
         self.reading = True
         self.high_water_bytes = 0
         self.unwritten_bytes = 0
+        self.is_full = False
+        """Whether what is written next has to wait, of which the protocol is told."""
 
     def take_frames(self) -> list[bytes]:
         """Return the frames that were written since the last call, without their lengths."""
@@ -51,6 +53,9 @@ class FakeTransport:
         assert not self.is_closed, "written to after it was closed"
         for buffer in buffers:
             self.written += buffer
+        if self.is_full:
+            self.is_full = False
+            self.protocol.pause_writing()
 
     def close(self) -> None:
         self.is_closed = True

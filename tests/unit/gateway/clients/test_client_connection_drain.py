@@ -74,6 +74,22 @@ def test_what_is_in_flight_is_answered_and_nothing_more_is_read() -> None:
     assert played(scenario).ends == DRAINED
 
 
+def test_the_last_answer_is_written_once_where_the_client_has_to_read_first() -> None:
+    """The transport says that it is full while the answer is being written, and then nothing is in flight."""
+
+    async def scenario(gateway: FakeGateway) -> None:
+        line = await connected(gateway)
+        line.connection.drain()
+        line.client.is_full = True
+
+        line.answer(response_frame(messages.HeartbeatResponse(), 4, 3))
+
+        assert len(line.client.take_frames()) == 1
+        assert_left(line)
+
+    assert played(scenario).ends == DRAINED
+
+
 def test_a_part_of_a_request_is_dropped() -> None:
     async def scenario(gateway: FakeGateway) -> None:
         line = await connected(gateway)
