@@ -53,7 +53,7 @@ class _Part(NamedTuple):
 class BrokerLink(StraightLink):
     """A connection to one broker, made when the first part is sent."""
 
-    def __init__(self, router: "Router", node_id: int, forget: Callable[[], None]) -> None:
+    def __init__(self, router: "Router", node_id: int, forget: Callable[[], object]) -> None:
         """Connect to nothing yet; `forget` is called when the link is lost."""
         super().__init__()
         self._router, self.node_id, self._forget = router, node_id, forget
@@ -69,7 +69,7 @@ class BrokerLink(StraightLink):
             timeout_s: how long the answer may take.
         """
         due_s = self._router.loop.time() + timeout_s
-        if self.task is None and not self.unsent and self._is_open:
+        if self.is_ready():
             self._write(segments, answered, due_s)
         else:
             self.unsent.append(_Part(segments, answered, due_s))
@@ -85,11 +85,6 @@ class BrokerLink(StraightLink):
             self._waits_unanswered = False
             return False
         return self._waits_unanswered or any(one.answered is None for one in self.unsent)
-
-    @property
-    def _is_open(self) -> bool:
-        connection = self.connection
-        return connection is not None and connection.transport is not None and not connection.is_login_due
 
     def _write(self, segments: list[Buffer], answered: Answered | None, due_s: float) -> None:
         assert self.connection is not None
@@ -112,7 +107,7 @@ class BrokerLink(StraightLink):
         elif connection.is_login_due and not self.awaited:
             self.task = self._router.loop.create_task(self._renew_login(connection))
         elif not connection.is_login_due:
-            while self.unsent and self._is_open:
+            while self.unsent and self.is_open():
                 self._write(*self.unsent.popleft())
             self._router.update()
             if self._is_finishing:

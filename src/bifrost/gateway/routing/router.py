@@ -94,7 +94,8 @@ class Router(StraightRouter):
         self.is_read = True
         """Whether the client takes answers."""
         self._awaits_turn = False
-        self._links: dict[tuple[int, bool], BrokerLink] = {}
+        self._poll_links: dict[int, BrokerLink] = {}
+        """The links for long polls, by the brokers' node IDs."""
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
         self._is_updating = False
@@ -109,7 +110,7 @@ class Router(StraightRouter):
     @property
     def is_write_paused(self) -> bool:
         """Whether the client may not be read: its requests wait for their turn, or a broker does not take them."""
-        return self._awaits_turn or any(link.is_stuck for link in self._links.values())
+        return self._awaits_turn or any(link.is_stuck for link in self._all_links())
 
     @property
     def home(self) -> int:
@@ -194,24 +195,19 @@ class Router(StraightRouter):
 
     def link(self, node_id: int, *, polls: bool = False) -> BrokerLink:
         """Return the link to a broker; `polls`: the one for long polls, behind which nothing else waits."""
-        key = node_id, polls
-        link = self._links.get(key)
+        links = self._poll_links if polls else self.links
+        link = links.get(node_id)
         if link is None:
-            link = self._links[key] = BrokerLink(self, node_id, lambda: self._drop(key))
-            if not polls:
-                self.straight_links[node_id] = link
+            link = links[node_id] = BrokerLink(self, node_id, lambda: links.pop(node_id, None))
             link.update_reading()
         return link
+
+    def _all_links(self) -> tuple[BrokerLink, ...]:
+        return *self.links.values(), *self._poll_links.values()
 
     def send(self, node_id: int, request: Request, answered: Answered | None) -> None:
         """Send a request as it is to a broker."""
         self.link(node_id).send(request.segments, answered, request.way.timeout_s)
-
-    def _drop(self, key: tuple[int, bool]) -> None:
-        node_id, is_for_polls = key
-        self._links.pop(key, None)
-        if not is_for_polls:
-            self.straight_links.pop(node_id, None)
 
     def lost(self, node_id: int, *, is_away: bool, has_dropped: bool) -> None:
         """Take note of a lost link; what a broker led and coordinated that is away is asked for again."""
@@ -285,7 +281,7 @@ class Router(StraightRouter):
 
     def _read(self, wanted: bool) -> None:
         self.is_read = wanted
-        for link in tuple(self._links.values()):
+        for link in self._all_links():
             link.update_reading()
 
     def start(self, awaitable: "Awaitable[None]") -> None:
@@ -327,7 +323,7 @@ class Router(StraightRouter):
 
     def _finish_links(self) -> None:
         self.held.clear()
-        for link in tuple(self._links.values()):
+        for link in self._all_links():
             link.finish()
-        self._links.clear()
-        self.straight_links.clear()
+        self.links.clear()
+        self._poll_links.clear()

@@ -5,12 +5,13 @@ from bifrost.forwarding.forwarding cimport Forwarding
 
 cdef class StraightLink:
     cdef public object connection, task, timer, awaited, unsent
-    cdef bint is_ready(self) except -1
+    cpdef bint is_open(self) except -1
+    cpdef bint is_ready(self) except -1
 
 
 cdef class StraightRouter:
     cdef public object turns, held, fresh
-    cdef readonly dict straight_links
+    cdef readonly dict links
     cdef public bint is_closed
     cdef bint is_receiving, is_in_batch, is_delivering
     cdef Forwarding session

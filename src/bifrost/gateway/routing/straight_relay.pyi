@@ -7,6 +7,7 @@ from typing import Any
 
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
+from bifrost.gateway.routing.broker_link import BrokerLink
 from bifrost.gateway.routing.context import RoutedClient
 from bifrost.gateway.routing.request import Request
 from bifrost.gateway.routing.router import Turn
@@ -32,6 +33,12 @@ class StraightLink:
     def __init__(self) -> None:
         """Begin without a connection."""
 
+    def is_open(self) -> bool:
+        """Whether something can be written now."""
+
+    def is_ready(self) -> bool:
+        """Whether what is sent now leaves at once, and behind all that was sent before."""
+
 class StraightRouter:
     """What a router is to straight requests and their answers; the rest of it is `Router`.
 
@@ -49,8 +56,8 @@ class StraightRouter:
     """Requests that wait for a look-up."""
     fresh: deque[list[Buffer]]
     """Frames that wait to be routed, behind those."""
-    straight_links: dict[int, StraightLink]
-    """The links that straight requests may use, by the brokers' node IDs."""
+    links: dict[int, BrokerLink]
+    """The links for requests, but for long polls, by the brokers' node IDs."""
     is_closed: bool
     """Whether the client's connection is over."""
 

@@ -41,11 +41,12 @@ cdef class StraightLink:
         self.connection = self.task = self.timer = None
         self.awaited, self.unsent = deque(), deque()
 
-    cdef bint is_ready(self) except -1:
-        """Whether what is sent now leaves at once, and behind all that was sent before."""
+    cpdef bint is_open(self) except -1:
         connection = self.connection
-        return (connection is not None and self.task is None and not self.unsent
-                and connection.transport is not None and not connection.is_login_due)
+        return connection is not None and connection.transport is not None and not connection.is_login_due
+
+    cpdef bint is_ready(self) except -1:
+        return self.task is None and not self.unsent and self.is_open()
 
 
 cdef class StraightRouter:
@@ -54,7 +55,7 @@ cdef class StraightRouter:
     def __init__(self, client, Forwarding session not None, read, waiting, loop):
         self.client, self.session, self.read, self.waiting, self.loop = client, session, read, waiting, loop
         self.turns, self.held, self.fresh = deque(), deque(), deque()
-        self.straight_links = {}
+        self.links = {}
 
     # -- requests
 
@@ -90,7 +91,7 @@ cdef class StraightRouter:
         straight = self.read(frame, now_ns // 1_000_000)
         if straight is None or not straight.is_answered:
             return False
-        found = self.straight_links.get(straight.node)
+        found = self.links.get(straight.node)
         if found is None:
             return False
         link = <StraightLink>found
