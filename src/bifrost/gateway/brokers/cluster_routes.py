@@ -11,15 +11,13 @@ name any number of topics and groups, and those of another tenant wait for one r
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from bifrost.filters.api_versions import OfferedVersions
-from bifrost.forwarding.look_up_turns import LookUpTurns
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
-from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.look_up_line import LookUpLine
 from bifrost.routes.fetch_session import FetchMemory
 from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
@@ -98,13 +96,11 @@ class ClusterRoutes:
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
         self.fetch_memory = FetchMemory()
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
-        self._turns = LookUpTurns(workers)
+        self._line = LookUpLine("routes", self._have_turn, self._fail, now_ms, workers)
         self._waiting: dict[str, deque[_Waiter]] = {}
         """By tenant."""
         self._served: list[_Waiter] = []
         """Those whose last look-up is under way."""
-        self._arrived = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
     # -- what is known
 
@@ -198,12 +194,9 @@ class ClusterRoutes:
         if not wanted:
             return False
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        now_ms = self._now_ms()
-        self._waiting.setdefault(tenant, deque()).append(_Waiter(wanted[:MAX_LOOKED_UP], now_ms, done))
-        has_turn = self._turns.enter(tenant, now_ms)
-        self._arrived.set()
-        if self._task is None:
-            self._task = asyncio.create_task(self._give_turns())
+        waiter = _Waiter(wanted[:MAX_LOOKED_UP], self._now_ms(), done)
+        self._waiting.setdefault(tenant, deque()).append(waiter)
+        has_turn = self._line.enter(tenant)
         try:
             async with asyncio.timeout(MAX_WAIT_S):
                 await done
@@ -211,36 +204,11 @@ class ClusterRoutes:
             raise BrokerError(f"no broker was asked about leaders within {MAX_WAIT_S:.0f} s") from None
         return not has_turn
 
-    async def _give_turns(self) -> None:
-        """Give turns to tenants as long as a request waits."""
-        error = BrokerError("look-ups of leaders have stopped")
-        try:
-            while True:
-                self._arrived.clear()
-                tenant = self._turns.take(self._now_ms())
-                if tenant is not None:
-                    await self._have_turn(tenant)
-                    continue
-                wait_ms = self._turns.wait_ms(self._now_ms())
-                if wait_ms is None:
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_ms / 1000):
-                        await self._arrived.wait()
-        except BrokerError as failure:
-            error = failure
-        except Exception as failure:
-            report("routes", failure)
-        finally:
-            self._task = None
-            self._fail(error)
-
     def _fail(self, error: BrokerError) -> None:
-        """Fail the look-ups of all requests that wait: each would wait for a broker just as long."""
+        """Fail the look-ups of all requests that wait."""
         waiters = self._served + [one for waiting in self._waiting.values() for one in waiting]
         self._served = []
         self._waiting.clear()
-        self._turns.clear()
         for one in waiters:
             if not one.done.done():
                 one.done.set_exception(error)
@@ -250,14 +218,14 @@ class ClusterRoutes:
         waiting = self._waiting[tenant]
         wanted = self._next_of(waiting)
         if wanted:
-            self._turns.charge(tenant, 1.0 + len(wanted) / NAMES_OF_A_REQUEST, self._now_ms())
+            self._line.charge(tenant, 1.0 + len(wanted) / NAMES_OF_A_REQUEST)
             await self._ask_all(wanted)
         for one in self._served:
             if not one.done.done():
                 one.done.set_result(None)
         self._served = []
         if waiting:
-            self._turns.enter(tenant, self._now_ms())
+            self._line.enter(tenant)
         else:
             del self._waiting[tenant]
 

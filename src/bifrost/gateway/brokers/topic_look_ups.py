@@ -16,7 +16,6 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,10 +24,10 @@ import structlog
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata_ids import BY_ID
-from bifrost.forwarding.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT, LookUpTurns
+from bifrost.forwarding.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
-from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.look_up_line import LookUpLine
 from bifrost.session.topics.counted_topics import CountedTopics
 from bifrost.session.topics.named_topics import named_topics
 from bifrost.session.topics.own_topics import (
@@ -118,14 +117,12 @@ class TopicLookUps:
         """
         self._defaults = defaults
         self._connect, self._topic_ids, self._now_ms = connect, topic_ids, now_ms
-        self._turns = LookUpTurns(workers)
+        self._line = LookUpLine("look_ups", self._have_turn, self._fail, now_ms, workers)
         self._waiting: dict[str, list[_Waiter]] = {}
         self._served: list[_Waiter] = []
         """Connections whose IDs are being looked up now."""
         self._listings: dict[str, _Listing] = {}
         self._broker: _Broker | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._arrived = asyncio.Event()
         self._all_until_ms = 0
 
     async def look_up(
@@ -158,11 +155,8 @@ class TopicLookUps:
     async def _wait(self, waiter: _Waiter, hits: Counter[tuple[str, str]]) -> None:
         tenant = waiter.namespace.tenant
         self._waiting.setdefault(tenant, []).append(waiter)
-        if not self._turns.enter(tenant, self._now_ms()):
+        if not self._line.enter(tenant):
             hits[LOOK_UPS_LIMIT, tenant] += 1
-        self._arrived.set()
-        if self._task is None:
-            self._task = asyncio.create_task(self._give_turns())
         try:
             async with asyncio.timeout(MAX_WAIT_S):
                 await waiter.done
@@ -176,38 +170,13 @@ class TopicLookUps:
         if broker is not None:
             await broker.client.close()
 
-    async def _give_turns(self) -> None:
-        """Give turns to tenants as long as a connection waits."""
-        error = BrokerError("look-ups of topic IDs have stopped")
-        try:
-            while True:
-                self._arrived.clear()
-                tenant = self._turns.take(self._now_ms())
-                if tenant is not None:
-                    await self._have_turn(tenant)
-                    continue
-                wait_ms = self._turns.wait_ms(self._now_ms())
-                if wait_ms is None:
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_ms / 1000):
-                        await self._arrived.wait()
-        except BrokerError as failure:
-            error = failure
-        except Exception as failure:
-            report("look_ups", failure)
-        finally:
-            self._task = None
-            self._fail(error)
-
     def _fail(self, error: BrokerError) -> None:
-        """Fail the look-ups of all waiting connections: each would wait for a broker just as long."""
+        """Fail the look-ups of all waiting connections."""
         waiters = self._served + [one for listing in self._listings.values() for one in listing.waiters]
         waiters += [one for waiting in self._waiting.values() for one in waiting]
         self._served = []
         self._listings.clear()
         self._waiting.clear()
-        self._turns.clear()
         for one in waiters:
             if not one.done.done():
                 one.done.set_exception(error)
@@ -222,17 +191,17 @@ class TopicLookUps:
                 broker = await self._connected()
                 counts = waiters[0].counts
                 if not counts and len(wanted) <= FEW_IDS and broker.metadata_version >= BY_ID:
-                    self._turns.charge(tenant, 1.0, self._now_ms())
+                    self._line.charge(tenant, 1.0)
                     await self._ask_by_id(wanted, broker.metadata_version, waiters)
                     self._served = []
                 else:
                     topics = (self._count_of if counts else self._topics_of)(waiters[0].namespace, broker)
                     listing = self._listings[tenant] = _Listing(waiters[0].namespace, topics, waiters)
         if listing is not None:
-            self._turns.charge(tenant, LISTING_COST, self._now_ms())
+            self._line.charge(tenant, LISTING_COST)
             await self._go_on(tenant, listing)
         if tenant in self._listings or tenant in self._waiting:
-            self._turns.enter(tenant, self._now_ms())
+            self._line.enter(tenant)
 
     def _next_of(self, tenant: str) -> list[_Waiter]:
         """Return connections of a tenant that one look-up can serve, and release those that need none."""

@@ -125,7 +125,7 @@ async def test_a_tenant_that_makes_up_very_many_waits_until_its_budget_fills_up(
         while not task.done():
             waits += 1
             scene.now_ms += 1_000
-            scene.routes._arrived.set()
+            scene.routes._line._arrived.set()
             await turns()
         await task
 
