@@ -20,6 +20,7 @@ from support.brokers.placed_topics import place_internal_topics
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.routed_client import RoutedClient
+from support.clients_of_other_languages import CLIENTS, OtherClient, other_client
 from support.gateways import gateway_fixtures
 
 
@@ -92,3 +93,9 @@ def only_what_the_broker_has(request: pytest.FixtureRequest, monkeypatch: pytest
         return send(self, message, version)
 
     monkeypatch.setattr(RawClient, "send", send_what_is_offered)
+
+
+@pytest.fixture(scope="module", params=CLIENTS)
+def other(request: pytest.FixtureRequest) -> OtherClient:
+    """A client library of another language; tests with it may take BUILD_TIMEOUT_S, for one has to be compiled."""
+    return other_client(request.param)

@@ -65,6 +65,8 @@ BROWSER = "Chromium"
 HOST_NAMES = "host names of a program's own"
 JDK_FOR_SPARK = "a JDK that Spark starts on"
 OLDER_JAVA = "a Java older than 24"
+GO = "Go"
+NODE = "Node.js"
 VAULT = "Vault"
 DESCRIPTORS = "file descriptors"
 LINUX = "Linux"
@@ -123,6 +125,20 @@ PARTS = (
     ),
     Part(
         OLDER_JAVA, "Java clients from before Kafka 4.0 with SASL", "install Java 17 to 23 and put it on PATH"
+    ),
+    Part(
+        GO,
+        "clients of franz-go",
+        "put Go 1.26 or newer on PATH; franz-go comes through its module proxy",
+        is_there=has_programs("go"),
+        is_for_all_tests=False,
+    ),
+    Part(
+        NODE,
+        "clients of KafkaJS",
+        "put Node.js 18 or newer with npm on PATH; KafkaJS comes from npm's registry",
+        is_there=has_programs("node", "npm"),
+        is_for_all_tests=False,
     ),
     Part(
         VAULT,
