@@ -220,7 +220,7 @@ def counted(records: TenantRecords) -> dict[object, int]:
 
 
 @pytest.mark.parametrize("hot_steps", [8192, 30])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_requests_come_out_as_without_ways(
     monkeypatch: pytest.MonkeyPatch, seed: int, hot_steps: int
 ) -> None:
@@ -239,7 +239,7 @@ def test_requests_come_out_as_without_ways(
 
 
 @pytest.mark.parametrize("hot_steps", [8192, 30])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_answers_come_out_as_without_ways(monkeypatch: pytest.MonkeyPatch, seed: int, hot_steps: int) -> None:
     chance, twins = random.Random(seed), Twins(monkeypatch, hot_steps)
     passed = 0
