@@ -88,19 +88,27 @@ def adjust(configuration: dict[str, Any]) -> None:
     acme["auth"]["credentials"][0]["upstream_sasl"] = account("alice")
 
 
+def start(start_secured: StartSecured, **acls: int) -> SecuredGateway:
+    def adjusted(configuration: dict[str, Any]) -> None:
+        adjust(configuration)
+        configuration["tenants"][0]["acls"] |= acls
+
+    return start_secured(
+        "SASL",
+        {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway")},
+        accounts={"clerk": account("carol")},
+        users={"acme": ["clerk"]},
+        adjust=adjusted,
+    )
+
+
 @pytest.fixture
 def gateway(secure_kafka: SecureKafka, start_secured: StartSecured) -> SecuredGateway:
     with secure_kafka.admin() as admin:
         recreate_topic(admin, physical_name("acme", "orders"))
         cluster = [creation(4, "kafka-cluster", "alice", one) for one in (ALTER, DESCRIBE)]
         assert create(admin, *cluster) == [0, 0]
-    return start_secured(
-        "SASL",
-        {"security_protocol": "SASL_PLAINTEXT", "sasl": account("gateway")},
-        accounts={"clerk": account("carol")},
-        users={"acme": ["clerk"]},
-        adjust=adjust,
-    )
+    return start(start_secured)
 
 
 @pytest.fixture
@@ -248,3 +256,25 @@ def test_creation_on_every_topic_of_the_tenant_stands_for_creation_on_the_cluste
     assert [one.error_code for one in told.filter_results[0].matching_acls] == [0]
     with secure_kafka.admin() as direct:
         direct.request(DeleteTopicsRequest(topic_names=[physical_name("acme", name)], timeout_ms=20_000), 5)
+
+
+def test_a_tenant_has_no_more_acls_at_the_brokers_than_it_may_have(
+    admin: RawClient, start_secured: StartSecured
+) -> None:
+    policy, before = ErrorCode.POLICY_VIOLATION, listed(admin)
+    new = [creation(2, f"limited-{number}", "clerk", READ) for number in range(3)]
+    bounded = start(start_secured, max_stored=len(before) + 2)
+    with RawClient.authenticated(bounded.broker_endpoint("acme"), never_receives=(MARK.encode(),)) as client:
+        assert create(client, *new) == [0, 0, policy]
+        wanted = before | {(2, LITERAL, f"limited-{number}", "User:clerk", READ) for number in range(2)}
+        while listed(client) != wanted:
+            time.sleep(0.1)
+        assert create(client, new[0], new[2]) == [0, policy], "one is there already"
+        one = {"resource_type_filter": 2, "resource_name_filter": "limited-0", "pattern_type_filter": LITERAL}
+        client.request(DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**EVERY | one)]), 3)
+        while len(listed(client)) != len(before) + 1:
+            time.sleep(0.1)
+        assert create(client, new[2]) == [0]
+        for number in (1, 2):
+            one["resource_name_filter"] = f"limited-{number}"
+            client.request(DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**EVERY | one)]), 3)

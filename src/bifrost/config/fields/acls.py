@@ -132,7 +132,7 @@ class Acls(Section):
     mode: AclMode = "gateway"
     """Who keeps and decides the tenant's ACLs: the gateway, or with `broker` the brokers, for the accounts of the
     tenant's users there. Each user then has an `upstream_sasl` of its own with a `username`, and the other keys of this
-    section are absent ([acls.md](acls.md#acls-at-the-brokers)). Default `gateway`."""
+    section but `max_stored` are absent ([acls.md](acls.md#acls-at-the-brokers)). Default `gateway`."""
 
     super_users: tuple[AclPrincipal, ...] = Field(default=(), max_length=1_000)
     """Principals that may do everything in the tenant, and whom no ACL denies anything. Default: none; then no client
@@ -146,12 +146,12 @@ class Acls(Section):
     Default: none."""
 
     max_stored: Count = Field(default=10_000, ge=0, le=1_000_000)
-    """Most ACLs of the tenant in the state. A request that would create more is refused. Default 10,000, some 10 MB in
-    each process."""
+    """Most ACLs of the tenant in the state, or with `mode: broker` at the brokers. A request that would create more is
+    refused. Default 10,000, some 10 MB in each process."""
 
     @model_validator(mode="after")
     def _check_broker(self) -> "Acls":
-        given = sorted(self.model_fields_set - {"mode"})
+        given = sorted(self.model_fields_set - {"mode", "max_stored"})
         if self.mode == "broker" and given:
             raise ValueError(f"the brokers keep the ACLs with mode: broker: remove {', '.join(given)}")
         return self

@@ -89,7 +89,7 @@ class _AdministrationFilter:
             guard.deny(self._operation)
             return refuse(exchange, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         translated = TranslatedAcls(guard.namespace.names, authority.accounts)
-        return broker_administration.step(exchange, translated, request)
+        return broker_administration.step(exchange, translated, authority, request)
 
 
 class DescribeAclsFilter(_AdministrationFilter):

@@ -4,11 +4,15 @@ The gateway asks the client's broker with the client's own account, so the broke
 ALTER or DESCRIBE on the cluster there. What the account could do with it alone, the gateway confines to the tenant:
 each ACL is one of an account of the tenant's users, about names of the tenant (`tenancy.acls.translated_acls`).
 
+The brokers have no bound for ACLs, so the gateway counts the tenant's before it lets a client create some: again after
+as many creations as a request may have, for other gateways and the operator create some too.
+
 The broker's texts are not told: they have physical names and accounts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +29,7 @@ from bifrost.tenancy.acls.acl_binding import (
     ResourceType,
 )
 from bifrost.tenancy.acls.acl_change import MAX_CHANGED, TOO_MANY
+from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from bifrost.tenancy.acls.translated_acls import CannotTranslate, TranslatedAcls
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -49,16 +54,27 @@ class _Plan:
     answer: Any
     asked: list[Any] = field(default_factory=list)
     """The results that wait for the broker's: by the items of the request that it gets, in their order."""
+    has_no_room: bool = False
+    """Whether the tenant would have too many ACLs with all of the request."""
 
 
-def step(exchange: Exchange, translated: TranslatedAcls, request: Message) -> RequestStep:
+@dataclass(slots=True)
+class _Counting:
+    """The brokers are asked how many ACLs of the tenant they keep."""
+
+    created_before: int
+
+
+def step(
+    exchange: Exchange, translated: TranslatedAcls, authority: BrokerAuthority, request: Message
+) -> RequestStep:
     """Ask the broker, or answer by what it has answered."""
     need = exchange.met.get(AclsAtBroker)
     match request:
         case DescribeAclsRequest():
             return _describe(exchange, translated, request, need)
         case CreateAclsRequest():
-            return _create(exchange, translated, request, need)
+            return _create(exchange, translated, authority, request, need)
         case _:
             return _delete(exchange, translated, request, need)
 
@@ -70,25 +86,42 @@ def _describe(exchange: Exchange, translated: TranslatedAcls, request: Any, need
     if need is None:
         asked = tuple(_described(one) for one in translated.to_describe(wanted))
         return AclsAtBroker(asked) if asked else Answer(listed(()))
+    found = _found(translated, need.answers)
+    if isinstance(found, ErrorCode):
+        return Answer(DescribeAclsResponse(error_code=found, error_message=_text(found)))
+    return Answer(listed(one for one in in_steps(found) if wanted.matches(one)))
+
+
+def _found(translated: TranslatedAcls, answers: Iterable[Any]) -> dict[AclBinding, None] | ErrorCode:
+    """Return the ACLs of the tenant that brokers have told, or the error of one."""
     found: dict[AclBinding, None] = {}
-    for answer in need.answers:
+    for answer in answers:
         if answer.error_code != ErrorCode.NONE:
-            error = ErrorCode(answer.error_code)
-            return Answer(DescribeAclsResponse(error_code=error, error_message=_text(error)))
+            return ErrorCode(answer.error_code)
         for binding in _bindings(answer):
             one = translated.virtual(binding)
-            if one is not None and wanted.matches(one):
+            if one is not None:
                 found[one] = None
-    return Answer(listed(found))
+    return found
 
 
-def _create(exchange: Exchange, translated: TranslatedAcls, request: Any, need: Any) -> RequestStep:
-    if need is not None:
+def _create(
+    exchange: Exchange, translated: TranslatedAcls, authority: BrokerAuthority, request: Any, need: Any
+) -> RequestStep:
+    known: dict[AclBinding, None] = {}
+    if need is not None and isinstance(need.plan, _Counting):
+        found = _found(translated, need.answers)
+        if isinstance(found, ErrorCode):
+            # A broker that does not list ACLs for the account lets it create none: ALTER implies DESCRIBE.
+            return refuse(exchange, request, found, _text(found))
+        known = found
+        authority.count(len(known), need.plan.created_before)
+    elif need is not None:
         plan = need.plan
         for result, told in zip(plan.asked, need.answers[0].results, strict=True):
             _copy_error(result, told)
         return Answer(plan.answer)
-    plan, creations = _Plan(CreateAclsResponse()), list[Any]()
+    plan, creations, new = _Plan(CreateAclsResponse()), list[Any](), 0
     for item in in_steps(request.creations):
         result = CreateAclsResponse.AclCreationResult(error_message=None)
         plan.answer.results.append(result)
@@ -98,15 +131,32 @@ def _create(exchange: Exchange, translated: TranslatedAcls, request: Any, need: 
             continue
         if binding is not None:
             try:
-                creations.append(_creation(translated.physical(binding)))
+                creation = _creation(translated.physical(binding))
+                if binding not in known and (authority.kept or 0) + new >= authority.max_stored:
+                    problem = f"A tenant may have at most {authority.max_stored} ACLs."
+                    result.error_code, result.error_message = ErrorCode.POLICY_VIOLATION, problem
+                    plan.has_no_room = True
+                    continue
+                creations.append(creation)
                 plan.asked.append(result)
+                new += binding not in known
                 continue
             except CannotTranslate as error:
                 problem = str(error)
         result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, problem
+    if need is None and (creations or plan.has_no_room) and _is_due(authority, plan):
+        everything = translated.to_describe(AclBindingFilter())
+        return AclsAtBroker(tuple(map(_described, everything)), _Counting(authority.created))
     if not creations:
         return Answer(plan.answer)
+    authority.create(new)
     return AclsAtBroker((CreateAclsRequest(creations=creations),), plan)
+
+
+def _is_due(authority: BrokerAuthority, plan: _Plan) -> bool:
+    """Whether the ACLs at the brokers have to be counted before more are created."""
+    is_old = authority.created - authority.counted_at >= MAX_CHANGED
+    return authority.kept is None or plan.has_no_room or is_old
 
 
 def _delete(exchange: Exchange, translated: TranslatedAcls, request: Any, need: Any) -> RequestStep:

@@ -273,6 +273,7 @@ def _authority(tenant: Tenant, acls: StoredAcls, known: Authority | None) -> Aut
                 if one.upstream_sasl is not None
             }
         )
+        by_broker.max_stored = tenant.acls.max_stored
         return by_broker
     authority = Authority(tenant.name, acls) if known is None else known
     authority.change(

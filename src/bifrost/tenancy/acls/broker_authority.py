@@ -19,6 +19,22 @@ class BrokerAuthority(OpenAuthority):
         super().__init__(tenant, stored)
         self.accounts: Mapping[str, str] = {}
         """The account of each user at the brokers, both without `User:`."""
+        self.kept: int | None = None
+        """How many ACLs of the tenant the brokers keep, at the most; None: they were not counted."""
+        self.created = 0
+        """How many this process has asked the brokers to create."""
+        self.counted_at = 0
+        """`created` when they were counted last."""
+
+    def count(self, found: int, created_before: int) -> None:
+        """Take how many the brokers have told, who were asked when `created` was `created_before`."""
+        self.kept = found + self.created - created_before
+        self.counted_at = created_before
+
+    def create(self, count: int) -> None:
+        """Note that the brokers are asked to create so many."""
+        self.created += count
+        self.kept = (self.kept or 0) + count
 
     def take_accounts(self, accounts: Mapping[str, str]) -> None:
         """Take the users that the configuration has now."""

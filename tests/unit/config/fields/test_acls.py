@@ -53,6 +53,7 @@ def test_an_empty_section_allows_nothing() -> None:
 def test_acls_that_brokers_keep_are_not_in_the_configuration() -> None:
     assert Acls.model_validate({"mode": "gateway"}).mode == "gateway"
     assert Acls.model_validate({"mode": "broker"}).mode == "broker"
+    assert Acls.model_validate({"mode": "broker", "max_stored": 5}).max_stored == 5
     with pytest.raises(ValidationError, match="remove rules, super_users"):
         Acls.model_validate({"mode": "broker", "rules": [], "super_users": ["User:a"]})
     with pytest.raises(ValidationError, match="Input should be 'gateway' or 'broker'"):

@@ -10,6 +10,7 @@ from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from bifrost.tenancy.acls.stored_acls import StoredAcls
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import DescribeAclsRequest
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
 from support.stage.guards import HOST, exchange_of
@@ -29,12 +30,14 @@ EVERY = {
 
 
 class Scene:
-    """A user of initech, who has an account at the brokers like bob."""
+    """A user of initech, who has an account at the brokers like bob; their ACLs there were counted: none."""
 
     def __init__(self, user: str = "alice") -> None:
         self.stage = Stage()
         self.authority = BrokerAuthority("initech", StoredAcls())
         self.authority.take_accounts({"alice": "i-alice", "bob": "i-bob"})
+        self.authority.max_stored = 10_000
+        self.authority.count(0, 0)
         self.guard = self.authority.guard(self.stage.namespaces["initech"], user, HOST)
 
     def exchange(self, api_key: ApiKey, need: AclsAtBroker | None = None, *answers: Any) -> Exchange:
@@ -198,3 +201,79 @@ def test_a_broker_is_asked_for_so_many_acls_of_a_request_and_no_more() -> None:
     assert made.plan.answer.results[-1].error_code == ErrorCode.POLICY_VIOLATION
     assert len(deleted.requests[0].filters) == MAX_CHANGED
     assert deleted.plan.answer.filter_results[-1].error_code == ErrorCode.POLICY_VIOLATION
+
+
+def kept(*names: str) -> Any:
+    """Return what a broker tells of ACLs of bob."""
+    return messages.DescribeAclsResponse(
+        resources=[
+            {
+                "resource_type": 2,
+                "resource_name": physical_name("initech", name),
+                "pattern_type": 3,
+                "acls": [acl("i-bob")],
+            }
+            for name in names
+        ]
+    )
+
+
+def create(scene: Scene, *names: str, need: AclsAtBroker | None = None, answers: Any = ()) -> Any:
+    request = messages.CreateAclsRequest(creations=[creation(name) for name in names])
+    return CreateAclsFilter().on_request(scene.exchange(ApiKey.CREATE_ACLS, need, *answers), request)
+
+
+def test_the_brokers_keep_no_more_acls_of_a_tenant_than_it_may_have() -> None:
+    scene = Scene()
+    scene.authority.max_stored, scene.authority.kept = 3, None
+
+    need = create(scene, "a", "b", "c")
+    assert [one.principal_filter for one in need.requests] == ["User:i-alice", "User:i-bob"], (
+        "they are counted"
+    )
+    need = create(scene, "a", "b", "c", need=need, answers=(messages.DescribeAclsResponse(), kept("a", "x")))
+
+    assert [one.resource_name for one in need.requests[0].creations] == [
+        physical_name("initech", name) for name in ("a", "b")
+    ], "one is there already"
+    step = create(scene, "a", "b", "c", need=need, answers=(messages.CreateAclsResponse(results=[{}, {}]),))
+    assert [one.error_code for one in step.response.results] == [0, 0, ErrorCode.POLICY_VIOLATION]
+    assert step.response.results[2].error_message == "A tenant may have at most 3 ACLs."
+
+
+def test_acls_are_counted_again_when_there_is_no_room_and_after_many_creations() -> None:
+    scene = Scene()
+    scene.authority.max_stored = 2
+    assert create(scene, "a", "b").requests[0].creations
+
+    need = create(scene, "c")
+    assert isinstance(need.requests[0], DescribeAclsRequest), "some may have been deleted"
+    need = create(scene, "c", need=need, answers=(kept("a"), kept()))
+    assert len(need.requests[0].creations) == 1
+
+    scene.authority.max_stored = 10_000
+    assert create(scene, *(f"t{number}" for number in range(MAX_CHANGED))).requests[0].creations
+    assert isinstance(create(scene, "d").requests[0], DescribeAclsRequest)
+
+
+def test_what_is_created_while_acls_are_counted_is_counted_too() -> None:
+    scene = Scene()
+    scene.authority.max_stored, scene.authority.kept = 2, None
+    first, second = create(scene, "a", "b"), create(scene, "c", "d")
+
+    made = create(scene, "a", "b", need=first, answers=(kept(), kept()))
+    refused = create(scene, "c", "d", need=second, answers=(kept(), kept()))
+
+    assert len(made.requests[0].creations) == 2
+    assert {one.error_code for one in refused.response.results} == {ErrorCode.POLICY_VIOLATION}
+
+
+def test_a_user_whom_the_broker_tells_no_acls_creates_none() -> None:
+    scene = Scene()
+    scene.authority.kept = None
+    need = create(scene, "a")
+    refusal = messages.DescribeAclsResponse(error_code=DENIED)
+
+    step = create(scene, "a", need=need, answers=(refusal, refusal))
+
+    assert [one.error_code for one in step.response.results] == [DENIED]

@@ -270,7 +270,7 @@ def test_a_tenant_whose_acls_the_brokers_keep_has_the_accounts_of_its_users() ->
     config = configured_with("one", {"mode": "broker"})
     clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
     first = made(config, clusters)
-    again = made(configured_with("other", {"mode": "broker"}), clusters, first)
+    again = made(configured_with("other", {"mode": "broker", "max_stored": 7}), clusters, first)
     by_gateway = made(configured_with("other", {}), clusters, again)
     without = made(configured_with("other", None), clusters, by_gateway)
 
@@ -279,4 +279,5 @@ def test_a_tenant_whose_acls_the_brokers_keep_has_the_accounts_of_its_users() ->
     assert one is not None
     assert isinstance(one.authority, BrokerAuthority)
     assert one.authority.accounts == {"shop": "other"}
+    assert one.authority.max_stored == 7
     assert [each and each.acl_mode for each in (one, three, four)] == ["broker", "gateway", None]
