@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Reason
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
+from bifrost.tenancy.quotas.quota_entity import NAMESPACE
+from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.errors import WireError
 from bifrost.wire.messages import ProduceRequest, ProduceResponse
 from support.clients.record_batches import build_batch
@@ -17,6 +21,7 @@ from support.stage.divided import divided
 from support.stage.playbook import (
     CLIENT_ID,
     PHYSICAL_CLIENT_ID,
+    read_response,
     request_frame,
     response_frame,
     split_frames,
@@ -108,6 +113,32 @@ def test_other_topics_go_with_the_first_request(stage: Stage) -> None:
     session.forward_response(answered({ORDERS: {0: 8}}, throttle_ms=4))
     assert frames(session.to_client) == [
         answered({"events": {3: 6, 1: 5}, "orders": {2: 8, 0: 7}}, throttle_ms=9)
+    ]
+
+
+@pytest.mark.parametrize("told_ms", [(0, 0), (9, 4), (4, 9), (3, 70_000), (70_000, 3)])
+def test_a_joined_answer_tells_the_longest_time_to_wait_of_its_parts_and_the_quota(
+    stage: Stage, told_ms: tuple[int, int]
+) -> None:
+    stage.shared.quotas.give({"acme": {NAMESPACE: {QuotaKey.PRODUCER_BYTE_RATE: 1000.0}}})
+    session = session_of(stage)
+    assert session._quota is not None
+    session._quota.produced[0].charge(-1e6, monotonic_ns())
+    batch = build_batch([bytes(2_000)], producer_id=7, producer_epoch=1, base_sequence=40)
+
+    assert session.forward_request(sent({"orders": [0, 2]}, batch=batch)) == Reason.PASSES
+    for offset, throttle_ms in enumerate(told_ms):
+        frame = bytearray(answered({ORDERS: {0: offset}}, throttle_ms=throttle_ms))
+        session.receive_from_broker(memoryview(frame))
+
+    [frame] = frames(session.to_client)
+    answer = read_response(frame, ApiKey.PRODUCE, VERSION)
+    of_brokers = max(told_ms)
+    told = answer.throttle_time_ms
+    assert told == of_brokers if of_brokers > 9 else 3000 < told <= 4500
+    assert [(one.index, one.base_offset) for one in answer.responses[0].partition_responses] == [
+        (0, 0),
+        (2, 1),
     ]
 
 

@@ -65,6 +65,8 @@ class PlayedBroker:
         self.node_id = node_id
         self.may_connect, self.may_log_in = asyncio.Event(), asyncio.Event()
         self.is_away = False
+        self.throttle_ms = 0
+        """How long its answers to Produce tell the client to wait."""
         self.socket: socket.socket | None = None
         self.connections = 0
         self.seen: list[tuple[int, int]] = []
@@ -139,7 +141,7 @@ class PlayedBroker:
                 }
                 for name, indexes in topics.items()
             ]
-            message = messages.ProduceResponse(responses=listed)
+            message = messages.ProduceResponse(responses=listed, throttle_time_ms=self.throttle_ms)
         elif asked.key == ApiKey.LIST_OFFSETS:
             listed = [
                 {
@@ -335,15 +337,20 @@ class RoutedLine:
         self.answers += new
         return [number for number, _ in new]
 
+    def answer_to(self, number: int, api_key: ApiKey = ApiKey.PRODUCE, version: int = PRODUCE) -> Any:
+        """The answer to a request, by its correlation ID."""
+        return read_response(next(one for found, one in self.answers if found == number), api_key, version)
+
     def codes(self, number: int) -> list[int]:
-        """The error codes of an answer to a Produce or a ListOffsets."""
-        frame = next(one for found, one in self.answers if found == number)
-        try:
-            response = read_response(frame, ApiKey.PRODUCE, PRODUCE)
-            return [one.error_code for topic in response.responses for one in topic.partition_responses]
-        except Exception:
-            response = read_response(frame, ApiKey.LIST_OFFSETS, LIST_OFFSETS)
-            return [one.error_code for topic in response.topics for one in topic.partitions]
+        """The error codes of an answer to a Produce."""
+        return [
+            one.error_code for topic in self.answer_to(number).responses for one in topic.partition_responses
+        ]
+
+    def listed_codes(self, number: int) -> list[int]:
+        """Those of an answer to a ListOffsets."""
+        answer = self.answer_to(number, ApiKey.LIST_OFFSETS, LIST_OFFSETS)
+        return [one.error_code for topic in answer.topics for one in topic.partitions]
 
     async def turns(self, count: int = 10) -> None:
         """Let the loop go on, and the client's bytes come in."""

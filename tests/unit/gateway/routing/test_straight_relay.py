@@ -8,6 +8,8 @@ import pytest
 from bifrost.gateway.routing.route_turns import AT_ONCE as ROUTED_AT_ONCE
 from bifrost.gateway.routing.route_turns import turns_of
 from bifrost.session.close_reason import CloseReason
+from bifrost.tenancy.quotas.quota_entity import NAMESPACE
+from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.wire.error_codes import ErrorCode
 
 from .routed import NODES, RoutedLine
@@ -191,7 +193,8 @@ def test_a_lost_link_gives_each_its_error(monkeypatch: pytest.MonkeyPatch) -> No
         assert line.take_answers() == [5, 6]
         # Whether the records are stored, the broker that is lost cannot say any more.
         late, not_leader = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert [line.codes(one) for one in (3, 4, 5, 6)] == [[late], [not_leader], [0], [late, 0]]
+        assert [line.codes(one) for one in (3, 5, 6)] == [[late], [0], [late, 0]]
+        assert line.listed_codes(4) == [not_leader]
         assert not line.connection.has_ended
 
     played(scenario, monkeypatch)
@@ -212,7 +215,7 @@ def test_what_was_not_sent_when_a_broker_is_not_reached_may_be_sent_again(
         await line.turns()
 
         assert line.take_answers() == [3, 4]
-        assert [line.codes(one) for one in (3, 4)] == [[ErrorCode.NOT_LEADER_OR_FOLLOWER]] * 2
+        assert line.codes(3) == line.listed_codes(4) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
     played(scenario, monkeypatch)
 
@@ -230,9 +233,37 @@ def test_an_answer_with_an_error_goes_the_long_way(monkeypatch: pytest.MonkeyPat
         await line.turns()
 
         assert line.take_answers() == [3, 4, 5]
-        assert [line.codes(one) for one in (3, 4, 5)] == [[0], [ErrorCode.NOT_LEADER_OR_FOLLOWER], [0]]
+        assert [*line.codes(3), *line.codes(4), *line.listed_codes(5)] == [
+            0,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            0,
+        ]
         line.send(line.produce(0))
         assert len(line.router.held) == 1, "its leader is asked for again"
+
+    played(scenario, monkeypatch)
+
+
+@pytest.mark.parametrize("partitions", [(0,), (0, 1)], ids=["of one broker", "of both"])
+@pytest.mark.parametrize("told_ms", [(0, 0), (9, 4), (3, 70_000)])
+@pytest.mark.parametrize("is_next", [True, False], ids=["next", "waits for others"])
+def test_an_answer_tells_the_longest_time_to_wait_of_its_brokers_and_the_quota(
+    monkeypatch: pytest.MonkeyPatch, partitions: tuple[int, ...], told_ms: tuple[int, int], is_next: bool
+) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        quotas = {"acme": {NAMESPACE: {QuotaKey.PRODUCER_BYTE_RATE: 1000.0}}}
+        line.gateway.shared.quotas.give(quotas)
+        if not is_next:
+            line.send(line.heartbeat())
+        line.send(line.produce(*partitions, size=4_000 // len(partitions)))
+        for broker, throttle_ms in zip(line.brokers.values(), told_ms, strict=True):
+            broker.throttle_ms = throttle_ms
+
+        await line.finish(lambda: line.sent_numbers in line.take_answers())
+
+        told = line.answer_to(line.sent_numbers).throttle_time_ms
+        of_brokers = max(told_ms[: len(partitions)])
+        assert told == of_brokers if of_brokers > 9 else 3000 < told <= 4500
 
     played(scenario, monkeypatch)
 
