@@ -1,6 +1,6 @@
 """Whose requests are routed next, of all connections at single addresses: Python code routes each, and takes its time.
 
-    a client's frames ──▶ routed at once, if they are few and no connection of its tenant waits
+    a client's frames ──▶ routed at once, if they are few and small, and no connection of its tenant waits
                       └─▶ wait ──▶ a request of each tenant in turn, and of each connection in a tenant's turns,
                                    for half a millisecond in a turn of the loop
 
@@ -10,17 +10,30 @@ Without it the requests that some connections pipeline would keep all others wai
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 AT_ONCE = 4
 """Requests that a connection may have routed as they arrive: more are not a client's that awaits answers."""
+
+AT_ONCE_BYTES = 64 * 1024
+"""So large they may be together: a larger request may name thousands of topics, and connections may send one each."""
 
 SLICE_S = 0.0005
 """How long requests are routed in one turn of the loop, as `HOT_STEPS` of the lanes."""
 
 RouteOne = Callable[[], bool]
 """Routes one request of a connection; returns whether it has more."""
+
+
+def count_at_once(frames: Sequence[Sequence[bytes | memoryview]]) -> int:
+    """Return how many of a connection's frames may be routed as they arrive, the first ones."""
+    left = AT_ONCE_BYTES
+    for count, frame in enumerate(frames[:AT_ONCE]):
+        left -= sum(map(len, frame))
+        if left < 0:
+            return count
+    return min(len(frames), AT_ONCE)
 
 
 class RouteTurns:

@@ -12,6 +12,7 @@ import asyncio
 import random
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bifrost.filters.error_response import error_response
@@ -25,7 +26,7 @@ from bifrost.gateway.routing.broker_link import Answered, BrokerLink
 from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
-from bifrost.gateway.routing.route_turns import AT_ONCE, turns_of
+from bifrost.gateway.routing.route_turns import count_at_once, turns_of
 from bifrost.gateway.routing.split_requests import straight_answer, straight_timeout_s
 from bifrost.gateway.routing.straight_relay import StraightRouter
 from bifrost.routes.straight import StraightRequest
@@ -98,7 +99,7 @@ class Router(StraightRouter):
         """The links for long polls, by the brokers' node IDs."""
         self._task: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[None]] = set()
-        self._is_updating = False
+        self._is_updating = self._is_looked_up = False
         self._home = -1
         self._dispatch = Dispatch(self)
 
@@ -135,10 +136,11 @@ class Router(StraightRouter):
             is_tried: whether the first one is known not to go straight.
         """
         if not self._awaits_turn and not self._route_turns.has(self.tenant):
-            for frame in frames[:AT_ONCE]:
+            at_once = count_at_once(frames)
+            for frame in frames[:at_once]:
                 self._route(frame, is_tried=is_tried)
                 is_tried = False
-            del frames[:AT_ONCE]
+            del frames[:at_once]
         self.fresh.extend(frames)
         if self.fresh and not self._awaits_turn:
             self._awaits_turn = True
@@ -180,16 +182,35 @@ class Router(StraightRouter):
                 # What is not known then goes to any broker, which has the error for it.
                 with suppress(BrokerError):
                     await self._dispatch.look_up(request)
-                is_last = True
-                while self.held and self._dispatch.begin(self.held[0], is_last=is_last):
-                    self.held.popleft()
-                    is_last = False
+                done: asyncio.Future[None] = self.loop.create_future()
+                self._is_looked_up = True
+                self._route_turns.wait(self.tenant, partial(self._begin_held, done))
+                await done
         except Exception as error:
             self.fail(error)
         finally:
             self._task = None
             if self.is_closed:
                 self._finish_links()
+
+    def _begin_held(self, done: "asyncio.Future[None]") -> bool:
+        """Begin with the first held request, which was looked up or stands behind one: there may be very many.
+
+        Returns:
+            Whether there are more that may begin.
+        """
+        try:
+            if self.held and self._dispatch.begin(self.held[0], is_last=self._is_looked_up):
+                self.held.popleft()
+                self._is_looked_up = False
+                if self.held:
+                    return True
+        except Exception as error:
+            self.fail(error)
+            self.held.clear()
+        if not done.done():
+            done.set_result(None)
+        return False
 
     # -- to the brokers
 

@@ -3,7 +3,16 @@
 import asyncio
 import time
 
-from bifrost.gateway.routing.route_turns import SLICE_S, RouteTurns, turns_of
+import pytest
+
+from bifrost.gateway.routing.route_turns import (
+    AT_ONCE,
+    AT_ONCE_BYTES,
+    SLICE_S,
+    RouteTurns,
+    count_at_once,
+    turns_of,
+)
 
 
 async def until_done(turns: RouteTurns) -> int:
@@ -63,3 +72,20 @@ def test_all_connections_of_a_loop_have_the_same() -> None:
         return turns_of(loop) is turns_of(loop)
 
     assert asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], 0),
+        ([100], 1),
+        ([100] * 10, AT_ONCE),
+        ([AT_ONCE_BYTES], 1),
+        ([AT_ONCE_BYTES + 1], 0),
+        ([100, AT_ONCE_BYTES, 100], 1),
+    ],
+)
+def test_a_few_small_frames_are_routed_at_once(sizes: list[int], expected: int) -> None:
+    frames = [[bytes(size // 2), memoryview(bytes(size - size // 2))] for size in sizes]
+
+    assert count_at_once(frames) == expected

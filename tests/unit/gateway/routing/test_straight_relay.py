@@ -1,12 +1,14 @@
 """Straight requests among others: in which order they reach the brokers, and how they are answered."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from bifrost.gateway.routing.request import Request
 from bifrost.gateway.routing.route_turns import AT_ONCE as ROUTED_AT_ONCE
-from bifrost.gateway.routing.route_turns import turns_of
+from bifrost.gateway.routing.route_turns import SLICE_S, turns_of
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.quotas.quota_entity import NAMESPACE
 from bifrost.tenancy.quotas.quota_key import QuotaKey
@@ -150,6 +152,36 @@ def test_nothing_overtakes_what_waits_for_a_look_up(monkeypatch: pytest.MonkeyPa
         await line.finish(lambda: len(line.take_answers()) > 0 and len(line.answers) == 6)
         assert [number for number, _ in line.answers] == list(range(1, 7))
         assert line.brokers[FIRST].seen == [(0, 1), (4, 3), (0, 4), (0, 5)]
+
+    played(scenario, monkeypatch)
+
+
+def test_what_waited_behind_a_look_up_begins_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        loop, begun, ticks = asyncio.get_running_loop(), list[int](), 0
+        begin = line.router._dispatch.begin
+
+        def slow(request: Request, *, is_last: bool) -> bool:
+            has_begun = begin(request, is_last=is_last)
+            if has_begun:
+                begun.append(ticks)
+                time.sleep(SLICE_S)
+            return has_begun
+
+        def tick() -> None:
+            nonlocal ticks
+            ticks += 1
+            loop.call_soon(tick)
+
+        monkeypatch.setattr(line.router._dispatch, "begin", slow)
+        line.send(*(line.produce(0, topic="billing") for _ in range(4)))
+        assert len(line.router.held) == 4
+        tick()
+        await line.finish(lambda: len(line.take_answers()) > 0 and len(line.answers) == 6)
+
+        assert len(begun) == 4
+        assert len(set(begun)) == 4, "others have their turn behind each"
+        assert [number for number, _ in line.answers] == list(range(1, 7))
 
     played(scenario, monkeypatch)
 
