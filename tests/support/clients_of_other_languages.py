@@ -122,7 +122,10 @@ def _franz() -> tuple[str, ...]:
             _fetch([go, "mod", "download"], source, GO)
             new = program.with_suffix(".new")
             subprocess.run(
-                [go, "build", "-o", str(new), "."], cwd=source, timeout=BUILD_TIMEOUT_S, check=True
+                [go, "build", "-buildvcs=false", "-o", str(new), "."],
+                cwd=source,
+                timeout=BUILD_TIMEOUT_S,
+                check=True,
             )
             new.rename(program)
     return (str(program),)
