@@ -1,7 +1,14 @@
 import pytest
 
 from bifrost.state import state_change
-from bifrost.state.state_change import Author, StateConflict, Unchanged, decide, purge
+from bifrost.state.state_change import (
+    Author,
+    StateConflict,
+    Unchanged,
+    decide,
+    decide_in_steps,
+    purge,
+)
 from bifrost.state.state_key import FLOOR
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateLimits
@@ -145,3 +152,20 @@ def test_a_purge_spares_what_the_same_change_creates_and_has_a_bound(monkeypatch
     records = purge(one, AUTHOR, 10_000, "p", keep_ms=0, spared=[put("a", 0, {})])
 
     assert [record[1] for record in records] == [b"alias:b", b"alias:c", b"state:floor"]
+
+
+def test_a_large_change_is_decided_in_steps() -> None:
+    one = table()
+    changes = [put(f"a{number}", 0, {"n": number}) for number in range(100)]
+
+    steps, count = decide_in_steps(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1"), 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            made = ended.value
+            break
+        count += 1
+
+    assert count >= 3 * 100, "each key is compared, written and measured"
+    assert made == decide(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1")

@@ -14,18 +14,19 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import structlog
 
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.producing.partition_fetch import LATEST, edge_offset
 from bifrost.gateway.producing.transactional_producer import TransactionalProducer, TransactionFailed
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.state_reader import StateReader
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS
 from bifrost.records.record_batch import Record
-from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide, purge
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide_in_steps, purge
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateTable
 from bifrost.wire.error_codes import ErrorCode
@@ -51,8 +52,10 @@ PATIENCE_MS = 500
 
 _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
 
-Build = Callable[[StateTable], Sequence[Record]]
-"""Returns the records to write, by the state as it is; or raises what is wrong, and nothing is written."""
+Building = Generator[None, None, Sequence[Record]]
+Build = Callable[[StateTable], Sequence[Record] | Building]
+"""Returns the records to write, by the state as it is, perhaps in steps between which the loop serves others; or raises
+what is wrong, and nothing is written."""
 
 
 class OutcomeUnknown(BrokerError):
@@ -107,11 +110,12 @@ class StateWriter:
         """
         change_id = os.urandom(12).hex()
 
-        def build(table: StateTable) -> Sequence[Record]:
+        def build(table: StateTable) -> Building:
             now_ms = time.time_ns() // 1_000_000
             all_changes = [*changes, *(() if dependents is None else dependents(table))]
             purged = purge(table, author, now_ms, change_id, DELETE_RETENTION_MS, all_changes)
-            return [*decide(table, all_changes, unchanged, author, now_ms, change_id), *purged]
+            made = yield from decide_in_steps(table, all_changes, unchanged, author, now_ms, change_id)
+            return [*made, *purged]
 
         async with self._lock:
             try:
@@ -171,7 +175,7 @@ class StateWriter:
                     self._end("done")
                     return
                 is_unknown = self.is_open = False
-                records = self._built(build)
+                records = await self._built(build)
                 if not records:
                     return
                 await self._producer.send(records)
@@ -198,9 +202,10 @@ class StateWriter:
         kind = OutcomeUnknown if is_unknown else BrokerError
         raise kind(f"the state was not changed in {MAX_ATTEMPTS} attempts: {problem}")
 
-    def _built(self, build: Build) -> Sequence[Record]:
+    async def _built(self, build: Build) -> Sequence[Record]:
         try:
-            return build(self._reader.table)
+            made = build(self._reader.table)
+            return await in_steps(made) if isinstance(made, Generator) else made
         except Exception:
             self.attempts["refused"] += 1
             raise
