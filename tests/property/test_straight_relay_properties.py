@@ -22,6 +22,7 @@ REQUEST = st.one_of(
     st.tuples(st.just("looked up"), PARTITION),
     st.tuples(st.just("list offsets"), PARTITION),
     st.tuples(st.just("heartbeat")),
+    st.tuples(st.just("empty fetch")),
     st.tuples(st.just("unanswered"), PARTITION),
 )
 NODE = st.sampled_from(NODES)
@@ -111,6 +112,8 @@ class Play:
             return line.list_offsets(values[0], number=number)
         if kind == "heartbeat":
             return line.heartbeat(number=number)
+        if kind == "empty fetch":
+            return line.empty_fetch(number=number)
         topic = "billing" if kind == "looked up" else "orders"
         partitions = values[0] if kind == "split" else values[:1]
         for one in partitions:

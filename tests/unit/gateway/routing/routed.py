@@ -38,7 +38,7 @@ from ..clients.line import FakeCluster, FakeGateway
 
 NODES = (1, 2)
 PARTITIONS = 4
-PRODUCE, LIST_OFFSETS, HEARTBEAT = 9, 7, 4
+PRODUCE, LIST_OFFSETS, HEARTBEAT, FETCH = 9, 7, 4, 12
 """The versions of the requests that are sent."""
 GROUP_NAME = "group"
 SOCKET_BYTES = 4_096
@@ -316,6 +316,11 @@ class RoutedLine:
     def heartbeat(self, number: int | None = None) -> bytes:
         number = self.next_number() if number is None else number
         return request_frame(messages.HeartbeatRequest(group_id=GROUP_NAME), HEARTBEAT, number)
+
+    def empty_fetch(self, number: int | None = None) -> bytes:
+        """A Fetch of nothing, which the router answers at once."""
+        number = self.next_number() if number is None else number
+        return request_frame(messages.FetchRequest(topics=[]), FETCH, number)
 
     def next_number(self) -> int:
         self.sent_numbers += 1

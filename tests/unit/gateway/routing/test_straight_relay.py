@@ -97,6 +97,26 @@ def test_the_answer_that_is_next_goes_back_at_once_and_others_wait(monkeypatch: 
     played(scenario, monkeypatch)
 
 
+@pytest.mark.parametrize("most", [2, 1000])
+def test_what_the_router_answers_by_itself_comes_when_the_session_has_written_its_requests(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Given at once, the answer would let the session write what it is just writing once more."""
+
+    async def scenario(line: RoutedLine) -> None:
+        line.send(line.empty_fetch(), line.produce(0), line.empty_fetch(), line.produce(0), line.produce(1))
+        assert line.take_answers() == []
+
+        await line.turns()
+        assert line.take_answers() == [3]
+        await line.finish(lambda: len(line.take_answers()) > 0 and len(line.answers) == 7)
+        assert [number for number, _ in line.answers] == list(range(1, 8))
+        assert line.brokers[FIRST].seen == [(0, 1), (0, 4), (0, 6)]
+        assert line.brokers[SECOND].seen == [(1, 2), (1, 7)]
+
+    played(scenario, monkeypatch, max_in_flight=most)
+
+
 def test_nothing_overtakes_what_waits_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(line: RoutedLine) -> None:
         line.brokers[FIRST].may_connect.clear()
