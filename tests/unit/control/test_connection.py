@@ -6,7 +6,7 @@ from uvicorn.server import ServerState
 
 from bifrost.control import connection
 from bifrost.control.connection import ControlConnection
-from bifrost.control.gate import CERTIFICATE
+from bifrost.control.gate import ASKER, CERTIFICATE
 
 
 class Encrypted:
@@ -134,14 +134,50 @@ def test_the_certificate_reaches_the_application() -> None:
     asyncio.run(run())
 
 
-def test_connections_are_bounded(monkeypatch: Any) -> None:
+async def _for_admins(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] == "/admin":
+        scope["state"][ASKER] = "alice"
+    await _answer(scope, receive, send)
+
+
+def test_a_new_connection_takes_the_place_of_the_oldest_that_no_admin_has_used(monkeypatch: Any) -> None:
+    monkeypatch.setattr(connection, "MAX_CONNECTIONS", 3)
+
+    async def run() -> None:
+        state, transports = ServerState(), [Transport() for _ in range(5)]
+        made = [connected(_for_admins, one, state)[0] for one in transports[:3]]
+        made[0].data_received(REQUEST.replace(b" / ", b" /admin "))
+        made[1].data_received(REQUEST)
+        await asyncio.sleep(0.01)
+
+        for number in (1, 2):
+            made.append(connected(_for_admins, transports[2 + number], state)[0])
+            assert [one.is_ended for one in transports[1:3]] == [True, number == 2]
+            made[number].connection_lost(None)
+        assert not any(transports[number].is_ended for number in (0, 3, 4))
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_serves_an_admin_for_the_first_time_keeps_its_place(monkeypatch: Any) -> None:
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 1)
 
     async def run() -> None:
+        never = asyncio.Event()
+
+        async def wait(scope: Any, receive: Any, send: Any) -> None:
+            scope["state"][ASKER] = "alice"
+            await never.wait()
+            await _answer(scope, receive, send)
+
         state, first, second = ServerState(), Transport(), Transport()
-        connected(_answer, first, state)
-        refused, _ = connected(_answer, second, state)
-        assert (first.is_ended, second.is_ended) == (False, True)
+        used, _ = connected(wait, first, state)
+        used.data_received(REQUEST)
+        await asyncio.sleep(0.01)
+        refused, _ = connected(wait, second, state)
+        assert (first.is_ended, second.is_ended) == (False, True), "all places are those of admins"
         refused.connection_lost(None)
+        never.set()
+        await asyncio.sleep(0.01)
 
     asyncio.run(run())
