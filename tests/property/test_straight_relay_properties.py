@@ -137,7 +137,7 @@ class Play:
 
         def is_done() -> bool:
             line.take_answers()
-            seen = sum(len(one.seen) for one in line.brokers.values())
+            seen = sum(len(one.seen) + len(one.refused) for one in line.brokers.values())
             is_all = self.lost or seen == sum(map(len, self.sent.values()))
             return not line.unread and len(line.answers) >= len(self.awaited) and is_all
 
@@ -153,7 +153,10 @@ class Play:
             ]
             assert len(set(seen)) == len(seen), "a record was doubled"
             assert seen == [number for number in sent if number in set(seen)], "records were reordered"
-            assert self.lost or seen == sent, "a record was lost"
+            refused = {
+                number for one in line.brokers.values() for place, number in one.refused if place == partition
+            }
+            assert self.lost or {*seen, *refused} == {*sent}, "a record was lost"
         side = line.connection._broker_side
         assert not isinstance(side, Router) or not (side.turns or side.held or side.fresh)
 

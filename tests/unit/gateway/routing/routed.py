@@ -28,6 +28,7 @@ from bifrost.routes.keyed_parts import GROUP
 from bifrost.session.shared_state import Route
 from bifrost.tenancy.brokers import NO_NODE
 from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.fake_transport import FakeTransport, framed, receive
@@ -71,6 +72,8 @@ class PlayedBroker:
         self.connections = 0
         self.seen: list[tuple[int, int]] = []
         """Partition and record, in the order in which they came; the partitions of `billing` count from PARTITIONS."""
+        self.refused: list[tuple[int, int]] = []
+        """Likewise what came though another broker leads the partition: such records are not stored."""
         self.pending: list[Asked] = []
         """What was read and is not answered yet."""
         self._bytes = b""
@@ -107,7 +110,8 @@ class PlayedBroker:
                 for one in topic.partition_data:
                     place = one.index + (PARTITIONS if topic.name.endswith("billing") else 0)
                     sent.append((place, topic.name.encode()))
-                    self.seen.append((place, int.from_bytes(one.records[:4], "big")))
+                    stored = self.seen if leader(one.index) == self.node_id else self.refused
+                    stored.append((place, int.from_bytes(one.records[:4], "big")))
         elif asked.api_key == ApiKey.LIST_OFFSETS:
             sent = [
                 (one.partition_index, topic.name.encode())
@@ -136,7 +140,8 @@ class PlayedBroker:
                 {
                     "name": name.decode(),
                     "partition_responses": [
-                        {"index": one, "error_code": code, "base_offset": asked.number} for one in indexes
+                        {"index": one, "error_code": self._code(one, code), "base_offset": asked.number}
+                        for one in indexes
                     ],
                 }
                 for name, indexes in topics.items()
@@ -157,6 +162,9 @@ class PlayedBroker:
         else:
             message = messages.HeartbeatResponse(error_code=code)
         return response_frame(message, asked.version, asked.number)
+
+    def _code(self, partition: int, code: int) -> int:
+        return code if leader(partition) == self.node_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def close(self) -> None:
         """Close the connection."""
