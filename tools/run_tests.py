@@ -17,8 +17,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 MAX_FILES = 6
-"""With three processes side by side one moment of a busy machine disturbs three files, and a run of an hour has two such
-moments."""
+"""With three processes side by side one moment of a busy machine disturbs three files; a run of an hour has two of
+them."""
 FAILED = 1
 """The status of pytest when tests failed (`pytest.ExitCode.TESTS_FAILED`); others say that it did not run them all."""
 UNSTEADY = Path("build/unsteady")

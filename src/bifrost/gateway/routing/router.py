@@ -200,8 +200,11 @@ class Router(StraightRouter):
             Whether there are more that may begin.
         """
         try:
-            if self.held and self._dispatch.begin(self.held[0], is_last=self._is_looked_up):
-                self.held.popleft()
+            first = self.held[0] if self.held else None
+            if first is not None and self._dispatch.begin(first, is_last=self._is_looked_up):
+                # An answer that leaves at once may have ended the client, of which other requests are held then.
+                if self.held and self.held[0] is first:
+                    self.held.popleft()
                 self._is_looked_up = False
                 if self.held:
                     return True
