@@ -419,3 +419,23 @@ def test_what_was_produced_goes_on_when_the_client_is_gone(monkeypatch: pytest.M
         assert broker.socket.recv(1) == b"", "the gateway has closed it"
 
     played(scenario, monkeypatch)
+
+
+def test_what_is_held_goes_on_when_an_answer_ends_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        unanswered, answered_at_once = line.produce(0, topic="billing", acks=0), line.empty_fetch()
+        line.send(unanswered, answered_at_once, line.produce(2, topic="billing"))
+        assert len(line.router.held) == 3
+        router = line.router
+        ended = line.connection.end
+        monkeypatch.setattr(
+            line.client, "writelines", lambda _frames: ended(CloseReason.CLIENT_CLOSED, "it does not read")
+        )
+
+        line.cluster.asked_about.may_answer.set()
+        await line.turns(30)
+        line.brokers[FIRST].read()
+        assert router.is_closed
+        assert [place for place, _ in line.brokers[FIRST].seen[1:]] == [4, 6]
+
+    played(scenario, monkeypatch)
