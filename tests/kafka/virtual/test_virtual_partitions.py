@@ -85,7 +85,10 @@ def test_kafka_python_reads_each_acknowledged_record_once(
 
     options = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
     found: Read = defaultdict(list)
-    with closing(KafkaConsumer(topic, **endpoint.for_python, **options)) as consumer:
+    with closing(KafkaConsumer(**endpoint.for_python, **options)) as consumer:
+        # A leader of a group that does not know the topic yet gives each member nothing, and stays with that.
+        assert consumer.partitions_for_topic(topic) == set(range(size_of(topic)))
+        consumer.subscribe([topic])
         deadline = time.monotonic() + WAIT_S
         while sum(map(len, found.values())) < EACH * size_of(topic) and time.monotonic() < deadline:
             for partition, records in consumer.poll(timeout_ms=200).items():
