@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from bifrost.records.batch_reader import LogRecord
 from bifrost.state.record_decoding import decode
-from bifrost.state.state_change import Author, Change, StateConflict, decide, purge
+from bifrost.state.state_change import Author, Change, StateConflict, purge
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord, UnreadableState, encode
 from bifrost.state.state_table import StateTable
-from support.state_log import in_log, table
+from support.state_log import decided, in_log, table
 
 KEYS = [StateKey("alias", name) for name in "abc"]
 KEEP_MS = 10
@@ -60,10 +60,10 @@ class World:
             body = None if deletes and seen is not None else {"by": writer.name, "n": self.changes}
             changes.append(Change(one, 0 if seen is None else seen.version, body))
         author = Author(writer.name)
-        unfenced = decide(writer.table, changes, (), author, self.now_ms, change_id)
+        unfenced = decided(writer.table, changes, (), author, self.now_ms, change_id)
         writer.look(self.log)
         try:
-            records = decide(writer.table, changes, (), author, self.now_ms, change_id)
+            records = decided(writer.table, changes, (), author, self.now_ms, change_id)
         except StateConflict:
             self.conflicts += 1
             self.losers.append(in_log(unfenced, self.next_offset))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
+from bifrost.gateway.loop.steps import at_once
 from bifrost.records.batch_reader import LogRecord
 from bifrost.records.record_batch import Record
 from bifrost.state.state_change import Author, Change, decide
@@ -31,6 +33,11 @@ def table(limits: StateLimits = LIMITS) -> StateTable:
     return StateTable(limits)
 
 
+def decided(*arguments: Any) -> list[Record]:
+    """Return what `decide` does with these arguments, after all of its steps."""
+    return at_once(decide(*arguments))
+
+
 def in_log(records: Sequence[Record], offset: int = 0) -> list[LogRecord]:
     """Return records as a reader finds them from an offset on."""
     return [LogRecord(offset + number, *one) for number, one in enumerate(records)]
@@ -41,6 +48,6 @@ def change(
 ) -> list[LogRecord]:
     """Decide a change and fold it; return its records as in the log."""
     number = next(_numbers)
-    made = in_log(decide(table, changes, (), author, now_ms, f"c{number}"), number * 100)
+    made = in_log(decided(table, changes, (), author, now_ms, f"c{number}"), number * 100)
     table.apply(made)
     return made

@@ -80,8 +80,12 @@ def decide(
     author: Author,
     now_ms: int,
     change_id: str,
-) -> list[Record]:
-    """Return the records that make a change, as they are written to the topic.
+) -> Generator[None, None, list[Record]]:
+    """Return the records that make a change, as they are written to the topic; yield after each key, for a thousand
+    take 15 ms.
+
+    The table may change between two steps only if another writer has fenced the caller's: then no broker takes what is
+    decided here.
 
     Args:
         table: the state, read to its end.
@@ -94,28 +98,6 @@ def decide(
         StateConflict: a key is not as expected.
         TooLarge: a record or the table would exceed its limit.
         ValueError: the changes do not go together: a key twice, or a deletion of nothing.
-    """
-    steps = decide_in_steps(table, changes, unchanged, author, now_ms, change_id)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            records: list[Record] = ended.value
-            return records
-
-
-def decide_in_steps(
-    table: StateTable,
-    changes: Sequence[Change],
-    unchanged: Sequence[Unchanged],
-    author: Author,
-    now_ms: int,
-    change_id: str,
-) -> Generator[None, None, list[Record]]:
-    """Return likewise the records, and yield after each key: a thousand keys take 15 ms.
-
-    The table may change between two steps only if another writer has fenced the caller's: then no broker takes what is
-    decided here.
     """
     if not changes or len({one.key for one in changes}) < len(changes):
         raise ValueError("a change has at least one key, and each key once")

@@ -19,11 +19,11 @@ from bifrost.control.application import build_application
 from bifrost.control.clusters.group_state import GroupState, ListedGroup, TopicPartition
 from bifrost.control.clusters.topic_state import TopicState
 from bifrost.control.gate import Gate
-from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged
 from bifrost.state.state_table import StateLimits, StateTable
 from support.control.asking import TOKENS, Asking
 from support.journal.loading import load
-from support.state_log import in_log
+from support.state_log import decided, in_log
 
 CONTROL: dict[str, Any] = {
     "port": 9405,
@@ -144,7 +144,7 @@ class TableBackend:
         self, changes: Sequence[Change], on_behalf_of: str = "Admin:test", unchanged: Sequence[Unchanged] = ()
     ) -> None:
         """Change the table as a commit of a writer would."""
-        made = decide(self.table, changes, unchanged, Author("test", on_behalf_of), 1_000, "change")
+        made = decided(self.table, changes, unchanged, Author("test", on_behalf_of), 1_000, "change")
         records = in_log(made, self._offset)
         self._offset += len(records)
         changed, ignored = self.table.apply(records)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bifrost.filters.steps import StateChange
 from bifrost.records.batch_reader import LogRecord
 from bifrost.session.close_reason import CloseReason
-from bifrost.state.state_change import Author, Change, StateConflict, Unchanged, decide
+from bifrost.state.state_change import Author, Change, StateConflict, Unchanged
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_model import StateModel
 from bifrost.state.state_outcome import DONE, OutcomeKind, StateOutcome
@@ -16,6 +16,7 @@ from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateLimits, StateTable
 from support.stage.playbook import Playbook, Step
 from support.stage.stage import Stage
+from support.state_log import decided
 
 
 class StateOnStage:
@@ -34,7 +35,7 @@ class StateOnStage:
         self, *changes: Change, on_behalf_of: str = "User:other", unchanged: Sequence[Unchanged] = ()
     ) -> None:
         """Change the state, as another gateway would."""
-        records = decide(self.table, changes, unchanged, Author("w", on_behalf_of), 0, str(self._offset))
+        records = decided(self.table, changes, unchanged, Author("w", on_behalf_of), 0, str(self._offset))
         log = [LogRecord(self._offset + n, *record) for n, record in enumerate(records)]
         self._offset += len(log)
         self.changes += 1

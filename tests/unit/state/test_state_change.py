@@ -6,19 +6,18 @@ from bifrost.state.state_change import (
     StateConflict,
     Unchanged,
     decide,
-    decide_in_steps,
     purge,
 )
 from bifrost.state.state_key import FLOOR
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateLimits
-from support.state_log import AUTHOR, change, in_log, key, put, table
+from support.state_log import AUTHOR, change, decided, in_log, key, put, table
 
 
 def test_several_keys_change_together() -> None:
     one = table()
 
-    records = in_log(decide(one, [put("a", 0, {"n": 1}), put("b", 0, {"n": 2})], (), AUTHOR, 5, "c1"))
+    records = in_log(decided(one, [put("a", 0, {"n": 1}), put("b", 0, {"n": 2})], (), AUTHOR, 5, "c1"))
     one.apply(records)
 
     found = one.get(key("b"))
@@ -80,28 +79,28 @@ def test_what_a_change_relies_on_must_be_as_it_was_seen() -> None:
     change(one, put("org", 0, {}, "namespace"))
     below, above = put("org:apache", 0, {}, "namespace"), key("org", "namespace")
 
-    assert decide(one, [below], [Unchanged(above, 1)], AUTHOR, 1, "c")
+    assert decided(one, [below], [Unchanged(above, 1)], AUTHOR, 1, "c")
     change(one, put("org", 1, None, "namespace"))
     with pytest.raises(StateConflict, match="namespace:org has changed: version 1 was expected, 0 was found"):
-        decide(one, [below], [Unchanged(above, 1)], AUTHOR, 1, "c")
+        decided(one, [below], [Unchanged(above, 1)], AUTHOR, 1, "c")
 
 
 def test_changes_that_make_no_sense_are_refused() -> None:
     one = table()
     for changes in ([], [put("a", 0, {}), put("a", 0, {})], [put("a", 0, None)]):
         with pytest.raises(ValueError):  # noqa: PT011 - each has its own text
-            decide(one, changes, (), AUTHOR, 1, "c")
+            decided(one, changes, (), AUTHOR, 1, "c")
     with pytest.raises(ValueError, match="state:floor cannot be changed so"):
-        decide(one, [put("floor", 0, {}, "state")], (), AUTHOR, 1, "c")
+        decided(one, [put("floor", 0, {}, "state")], (), AUTHOR, 1, "c")
 
 
 def test_a_record_above_its_limit_is_refused_and_one_at_the_limit_is_not() -> None:
-    sample = decide(table(), [put("a", 0, {"x": "y" * 50})], (), AUTHOR, 1, "c")
+    sample = decided(table(), [put("a", 0, {"x": "y" * 50})], (), AUTHOR, 1, "c")
     size = sum(len(one[1] or b"") + len(one[2] or b"") for one in sample)
 
-    decide(table(StateLimits(9, size, 10_000)), [put("a", 0, {"x": "y" * 50})], (), AUTHOR, 1, "c")
+    decided(table(StateLimits(9, size, 10_000)), [put("a", 0, {"x": "y" * 50})], (), AUTHOR, 1, "c")
     with pytest.raises(TooLarge, match=f"alias:a has {size + 1} bytes, and max_record_bytes is {size}"):
-        decide(table(StateLimits(9, size, 10_000)), [put("a", 0, {"x": "y" * 51})], (), AUTHOR, 1, "c")
+        decided(table(StateLimits(9, size, 10_000)), [put("a", 0, {"x": "y" * 51})], (), AUTHOR, 1, "c")
 
 
 def test_a_table_at_its_limit_takes_changes_and_no_new_keys() -> None:
@@ -158,7 +157,7 @@ def test_a_large_change_is_decided_in_steps() -> None:
     one = table()
     changes = [put(f"a{number}", 0, {"n": number}) for number in range(100)]
 
-    steps, count = decide_in_steps(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1"), 0
+    steps, count = decide(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1"), 0
     while True:
         try:
             next(steps)
@@ -168,4 +167,4 @@ def test_a_large_change_is_decided_in_steps() -> None:
         count += 1
 
     assert count >= 3 * 100, "each key is compared, written and measured"
-    assert made == decide(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1")
+    assert made == decided(one, changes, (Unchanged(key("b"), 0),), AUTHOR, 5, "c1")

@@ -26,7 +26,7 @@ from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state.state_reader import StateReader
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS
 from bifrost.records.record_batch import Record
-from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide_in_steps, purge
+from bifrost.state.state_change import Author, Change, Dependents, Unchanged, decide, purge
 from bifrost.state.state_record import TooLarge
 from bifrost.state.state_table import StateTable
 from bifrost.wire.error_codes import ErrorCode
@@ -114,7 +114,7 @@ class StateWriter:
             now_ms = time.time_ns() // 1_000_000
             all_changes = [*changes, *(() if dependents is None else dependents(table))]
             purged = purge(table, author, now_ms, change_id, DELETE_RETENTION_MS, all_changes)
-            made = yield from decide_in_steps(table, all_changes, unchanged, author, now_ms, change_id)
+            made = yield from decide(table, all_changes, unchanged, author, now_ms, change_id)
             return [*made, *purged]
 
         async with self._lock:

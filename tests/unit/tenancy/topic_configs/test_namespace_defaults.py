@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.state.state_change import Author, Change, decide
+from bifrost.state.state_change import Author, Change
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.state.state_table import StateLimits, StateTable
@@ -19,7 +19,7 @@ from bifrost.tenancy.topic_configs.config_records import (
 from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 from bifrost.tenancy.topic_configs.namespace_defaults import NamespaceDefaults
 from support.physical_names import physical_name
-from support.state_log import in_log
+from support.state_log import decided, in_log
 
 EU = Path(("acme", "eu"))
 
@@ -43,7 +43,7 @@ class Scene:
         self.defaults = NamespaceDefaults(names, model)
 
     def put(self, change: Change) -> None:
-        records = in_log(decide(self.table, [change], (), Author("w", None), 0, "c"), self._offset)
+        records = in_log(decided(self.table, [change], (), Author("w", None), 0, "c"), self._offset)
         self._offset += len(records)
         changed, _ = self.table.apply(records)
         for call in self.table.calls(changed):
