@@ -49,8 +49,10 @@ def count_errors(awaited: Awaited, physical: tuple[Buffer, int] | None, answer: 
     Args:
         awaited: the request that is answered.
         physical: the broker's frame and where its body begins, if the client gets all that is in it.
-        answer: the frame for the client, with its length.
+        answer: the frame for the client, with its length. If it was encoded in pieces, it has no error.
     """
+    if physical is None and len(answer) > 1:
+        return
     way = awaited.lane.plan.response
     for code, times in error_codes(way.codes, *(physical or (answer[0], _BODY + way.is_flexible_header))):
         awaited.lane.fail(code, times)

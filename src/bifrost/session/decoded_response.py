@@ -12,10 +12,11 @@ from bifrost.session.decoded_request import release_large
 from bifrost.session.in_flight import Buffer
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode, encode_in_room_of
+from bifrost.wire.codec import decode, encode, encode_in_pieces, encode_in_room_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.program import prune
 from bifrost.wire.rewriting import rewrite_frame
+from bifrost.wire.steps import in_steps
 
 _PRUNED_FROM_BYTES = 4096
 """A smaller response is decoded as fast as it is pruned."""
@@ -90,8 +91,9 @@ def decoded_response(
         throttle_ms: how long the client is told to wait, if the response has a place for it, in milliseconds.
         met: the needs that were met for the response.
     Returns:
-        The frame for the client with its length; a Need: what is to be met first; Close: the response names something
-        that is not the tenant's and cannot be left out.
+        The frame for the client with its length, in one piece if it has an error or the journal counts it, as both are
+        read from it; a Need: what is to be met first; Close: the response names something that is not the tenant's
+        and cannot be left out.
     Raises:
         WireError: the response could not be read.
     """
@@ -136,6 +138,15 @@ def _filtered(
         awaited.lane.load.broker_left_ns -= exchange.read_later * READ_BATCH_NS
     if plan.has_throttle and throttle_ms:
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
+    if plan.api_key == ApiKey.FETCH and awaited.lane.usage is None and not _has_error(response):
+        return encode_in_pieces(plan.response.layout, response, head, frame)
     if plan.carries_records:
         return [encode_in_room_of(plan.response.layout, response, head, frame)]
     return [encode(plan.response.layout, response, head)]
+
+
+def _has_error(response: Any) -> bool:
+    """Whether an answer to a Fetch has an error, of its own or of a partition."""
+    return response.error_code != 0 or any(
+        one.error_code for topic in in_steps(response.responses) for one in in_steps(topic.partitions)
+    )

@@ -77,6 +77,18 @@ def encode_in_room_of(
         EncodeError: a field cannot be written, see there.
     """
 
+def encode_in_pieces(
+    layout: Layout, message: Struct, head: bytes, frame: bytes | memoryview
+) -> list[bytes | memoryview]:
+    """Write likewise a whole frame, in pieces where these are views on the memory of `frame`, but for 64 KiB.
+
+    Records that are such views are not copied then, and that memory, with the room that it has, stays until they are
+    gone. Else it is one piece.
+
+    Raises:
+        EncodeError: a field cannot be written, see there.
+    """
+
 def encode_body(layout: Layout, message: Struct) -> bytes:
     """Write a message alone, for one that is embedded in another.
 

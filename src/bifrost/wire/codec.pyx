@@ -41,6 +41,7 @@ cdef extern from "Python.h":
 cdef enum:
     SLICE = 4096         # bytes: larger fields leave as slices of the frame
     RELEASED = 16        # elements of a list that are freed at once
+    ELSEWHERE = 65536    # bytes of a frame in pieces that are not in counted memory
 
 
 cdef struct Field:
@@ -261,11 +262,19 @@ def encode_in_room_of(Layout layout not None, message, bytes head not None, fram
     owner = owner_of(frame)
     return encoded(layout, message, head, owner if isinstance(owner, Block) else None)
 
+def encode_in_pieces(Layout layout not None, message, bytes head not None, frame not None):
+    """Likewise, in pieces: what lies in the memory of that frame stays there."""
+    cdef list pieces = []
+    owner = owner_of(frame)
+    whole = encoded(layout, message, head, owner if isinstance(owner, Block) else None, pieces)
+    return pieces if whole is None else [whole]
+
 def encode_body(Layout layout not None, message):
     """Write a message without length and header."""
     return encoded(layout, message, None, None)
 
-cdef object encoded(Layout layout, object message, bytes head, Block place):
+cdef object encoded(Layout layout, object message, bytes head, Block place, list pieces=None):
+    """Write a message; None: it is in `pieces`, as all but a little of it is in the memory of `place`."""
     cdef Output out
     cdef bytes whole
     cdef list segments = []
@@ -277,17 +286,39 @@ cdef object encoded(Layout layout, object message, bytes head, Block place):
             put_be(&out, 0, 4)
             put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
         encode_struct(layout, message, &out)
+        if pieces is not None and place is not None and elsewhere(segments, &out, place) <= ELSEWHERE:
+            set_aside(&out)
+            check_size(layout, out.sent)
+            pieces += segments
+            # No other code has seen the first one yet.
+            write_size(<uint8_t*>PyBytes_AS_STRING(pieces[0]), out.sent - 4)
+            return None
         if segments and place is not None:
             return in_block(layout, segments, &out, place)
         whole = joined(segments, &out) if segments else take(&out)
     finally:
         Py_XDECREF(out.heap)
     if head is not None:
-        if PyBytes_GET_SIZE(whole) - 4 > 0x7FFFFFFF:
-            raise EncodeError(f"{layout.name} is longer than a frame can be")
+        check_size(layout, PyBytes_GET_SIZE(whole))
         # No other code has seen it yet.
         write_size(<uint8_t*>PyBytes_AS_STRING(whole), PyBytes_GET_SIZE(whole) - 4)
     return whole
+
+cdef int check_size(Layout layout, Py_ssize_t size) except -1:
+    if size - 4 > 0x7FFFFFFF:
+        raise EncodeError(f"{layout.name} is longer than a frame can be")
+    return 0
+
+cdef Py_ssize_t elsewhere(list segments, Output* out, Block place) except -1:
+    """How many bytes of what was written are not in the memory of `place`, and so are counted nowhere."""
+    cdef Py_ssize_t size = out.size
+    for one in segments:
+        owner = one
+        while owner is not None and owner is not place:
+            owner = owner_of(owner)  # What was decoded lies in the frame, and this in its memory.
+        if owner is None:
+            size += len(one)
+    return size
 
 cdef bytes joined(list segments, Output* out):
     """Put the parts of what was written together."""
@@ -301,8 +332,7 @@ cdef object in_block(Layout layout, list segments, Output* out, Block place):
     """Put a frame together in memory that may be that of an earlier one, and is counted where `place` was."""
     cdef Block block
     set_aside(out)
-    if out.sent - 4 > 0x7FFFFFFF:
-        raise EncodeError(f"{layout.name} is longer than a frame can be")
+    check_size(layout, out.sent)
     block = Block.__new__(Block, out.sent)
     join(segments, <char*>block.data)
     write_size(block.data, out.sent - 4)

@@ -3,7 +3,7 @@
 import pytest
 
 from bifrost.forwarding.room import Room
-from bifrost.wire.codec import encode, encode_in_room_of
+from bifrost.wire.codec import decode, encode, encode_in_pieces, encode_in_room_of
 from bifrost.wire.framer import Framer, call_when_leaving, release_spares, spare_bytes, unmap_part
 from bifrost.wire.messages import FetchResponse
 from bifrost.wire.programs import compile_layout
@@ -67,6 +67,39 @@ def test_what_is_made_of_a_frame_is_counted_in_its_room(size: int) -> None:
     assert bytes(made) == encode(layout, answer_with(b"2" * size + b"3" * 10), head)
     del made
     assert room.used == room.answers == 0
+
+
+def test_pieces_of_a_frame_keep_its_room() -> None:
+    layout, head, size = compile_layout("FetchResponse", 12), bytes(5), 200_000
+    room, framer = Room(), Framer(1 << 20)
+    framer.enter(room, is_answer=True)
+    (frame,) = received(framer, encode(layout, answer_with(b"1" * size), head))
+    held, answer = room.used, decode(layout, frame, 5)
+    records = answer.responses[0].partitions[0].records
+
+    made = encode_in_pieces(layout, answer_with((records[:50_000], b"2" * 10, records[50_000:])), head, frame)
+    del frame, answer, records
+
+    assert len(made) > 2
+    assert room.used == room.answers == held
+    assert b"".join(made) == encode(layout, answer_with(b"1" * 50_000 + b"2" * 10 + b"1" * 150_000), head)
+    del made
+    assert room.used == room.answers == 0
+
+
+@pytest.mark.parametrize("size", [10, 50_000, 100_000])
+def test_what_is_not_in_the_memory_of_a_frame_is_one_piece_if_it_is_much(size: int) -> None:
+    layout, head = compile_layout("FetchResponse", 12), bytes(5)
+    room, framer = Room(), Framer(1 << 20)
+    framer.enter(room, is_answer=True)
+    (frame,) = received(framer, encode(layout, answer_with(b"1" * 200_000), head))
+
+    made = encode_in_pieces(layout, answer_with(b"2" * size), head, frame)
+    del frame
+
+    assert b"".join(made) == encode(layout, answer_with(b"2" * size), head)
+    assert (room.used > 0) == (size > 65_536)
+    assert len(made) == 1 or size == 50_000
 
 
 def test_a_frame_without_a_room_has_none_to_hand_on() -> None:
