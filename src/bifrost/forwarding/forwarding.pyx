@@ -12,8 +12,6 @@ from cpython.ref cimport Py_CLEAR, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from bifrost.wire.program import end_of_fields
-
 from bifrost.forwarding.cells cimport Cells
 from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.lane cimport (
@@ -21,6 +19,7 @@ from bifrost.forwarding.lane cimport (
     await_answer, count_new, counts_fast, go_back, judged_request, judged_response, keep_part,
 )
 from bifrost.forwarding.quotas.quota cimport OTHER, PRODUCE
+from bifrost.forwarding.quotas.told_throttle cimport overwrite_throttle, own_copy, put_throttle
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport HOT_STEPS, Reader, be32, close_frame, give_hot_steps, open_hot_frame
@@ -85,10 +84,17 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     cdef Awaited awaited = judged_response(queue, frame, r, session, session.own_fetches(), False, &reason)
     cdef Py_ssize_t start = r.pos
     cdef int64_t came_ns = 0
+    cdef int32_t told_ms = 0
     cdef list segments
     cdef RecordTrip trip
     if reason == PASSES and session._quota is not None and session._quota.is_on:
-        reason = session.tell_throttle(awaited, frame, r)
+        if PyBytes_CheckExact(frame) and awaited.lane.passage.has_throttle:
+            # Other code may have these bytes too, so nothing is written in them.
+            told_ms = session.throttle_of(awaited, r.whole + 4)
+            if told_ms and not awaited.lane.passage.begins_with_throttle:
+                frame, told_ms = own_copy(frame, r), 0
+        if not PyBytes_CheckExact(frame):
+            reason = session.tell_throttle(awaited, frame, r)
     if reason != PASSES:
         return session.take_part(awaited, r, start) if reason == PART else reason
     if awaited.lane.usage is not None:
@@ -97,6 +103,9 @@ cdef int pass_response(Forwarding session, object frame, Reader* r) except? -1:
     segments = rewrite_body(awaited.lane.passage.response, frame, r, awaited.lane.to_virtual, None, None, False, True)
     if segments is None or not counts_fast(awaited.lane, r):
         return NOT_IN_PLACE
+    if told_ms:
+        session._quota.tell(told_ms)
+        put_throttle(segments, 4 + start, told_ms)
     trip = trip_of(r)
     if trip is not None:
         trip.end(frame)
@@ -326,25 +335,13 @@ cdef class Forwarding(FrameConsumer):
         return self._quota.throttle(awaited.lane.quota_kind, size, awaited.charged, self.turn_ns or clock_ns())
 
     cdef int tell_throttle(self, Awaited awaited, object frame, Reader* r) except -1:
-        """Tell the client to wait, in an answer that would pass: PASSES; OVER_BUDGET: it has to be decoded for that.
-
-        The field is overwritten in the memory into which the gateway received the answer: `frame`, or None for a small
-        one that stands among others. It is the first of the body, or of a Produce the last that is not tagged.
-        """
-        cdef Passage passage = awaited.lane.passage
+        """Tell the client to wait, in an answer that would pass: PASSES; OVER_BUDGET: it has to be decoded for that."""
         cdef int32_t throttle_ms = self.throttle_of(awaited, r.whole + 4)
-        cdef Py_ssize_t at = r.pos
-        if not throttle_ms or not passage.has_throttle:
+        if not throttle_ms or not awaited.lane.passage.has_throttle:
             return PASSES
-        if not passage.begins_with_throttle:
-            if frame is None or awaited.lane.quota_kind != PRODUCE or r.whole != r.end:
-                return OVER_BUDGET
-            at = <Py_ssize_t>end_of_fields(passage.response, frame, r.pos) - 4
-        if PyBytes_CheckExact(frame) or at < r.pos or r.end - at < 4:
+        if not overwrite_throttle(awaited.lane.passage, awaited.lane.quota_kind == PRODUCE, frame, r, throttle_ms):
             return OVER_BUDGET
         self._quota.tell(throttle_ms)
-        if throttle_ms > <int32_t>be32(r.data + at):
-            write_size(<uint8_t*>r.data + at, throttle_ms)
         return PASSES
 
     cdef int take_part(self, Awaited awaited, Reader* r, Py_ssize_t start) except? -1:

@@ -32,6 +32,7 @@ from bifrost.forwarding.broker_costs import NEW_PARTITION_NS, READ_BATCH_NS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
+from bifrost.forwarding.quotas.told_throttle import put_throttle
 from bifrost.session import metering
 from bifrost.session.answered_errors import count_errors
 from bifrost.session.close_reason import CloseReason, SessionEnded
@@ -355,12 +356,17 @@ class ClientSession(AnsweringSession):
         if reason not in _SENT_BACK:
             raise AssertionError(f"{reason!r} is no reason to send a response on")
         # A client whose tenant uses more than its share is told to wait by a field of the body.
-        is_decoded = reason == Reason.FOR_FILTERS or (reason == Reason.OVER_BUDGET and plan.has_throttle)
+        is_told = reason == Reason.OVER_BUDGET and plan.has_throttle
+        is_decoded = reason == Reason.FOR_FILTERS or (is_told and not plan.begins_with_throttle)
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
         segments, physical, counted = rewritten_response(awaited, frame, offset, head, is_decoded=is_decoded)
-        if segments is None:
+        throttle_ms = 0
+        if is_told or (segments is None and plan.has_throttle):
+            throttle_ms = self.throttle_ms(awaited, 4 + len(frame))
+        if segments is not None and throttle_ms:
+            put_throttle(segments, 4 + (offset if head is None else len(head)), throttle_ms)
+        elif segments is None:
             self._namespace.take_unresolved()
-            throttle_ms = self.throttle_ms(awaited, 4 + len(frame)) if plan.has_throttle else 0
             decided = decoded_response(
                 self._namespace, self._scope, awaited, frame, offset, head, throttle_ms, self._responses.met
             )

@@ -6,6 +6,7 @@ import pytest
 
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Reason
+from bifrost.session import client_session
 from bifrost.session.client_session import ClientSession
 from bifrost.session.needs import OWED, TURN
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
@@ -79,20 +80,43 @@ def test_a_fetch_is_charged_when_its_answer_comes_and_is_told_on_every_way(
 
     slow = exchange(session, fetch("orders"), answer, version)
     assert 1500 < slow.throttle_time_ms < 2500
-    budget_of(session, "fetched").charge(-1e6, monotonic_ns())
-    fast = bytearray(response_frame(answer, version, 2))
-    assert session.forward_request(request_frame(fetch("orders"), version, 2)) == Reason.PASSES
-    assert session.forward_response(memoryview(fast)) == Reason.PASSES
-    told = read_response(b"".join(session.to_client)[4:], ApiKey.FETCH, version)
+    fast = response_frame(answer, version, 2)
+    for frame in (memoryview(bytearray(fast)), fast):
+        budget_of(session, "fetched").charge(-1e6, monotonic_ns())
+        assert session.forward_request(request_frame(fetch("orders"), version, 2)) == Reason.PASSES
+        assert session.forward_response(frame) == Reason.PASSES
+        told = read_response(b"".join(session.to_client)[4:], ApiKey.FETCH, version)
+        session.to_client.clear()
 
-    assert 1000 < told.throttle_time_ms < 2500, "overwritten where it stands"
+        assert 1000 < told.throttle_time_ms < 2500, "written where it stands"
+        assert told.responses[0].partitions[0].records == b"x" * 2000
+    assert fast == response_frame(answer, version, 2), "bytes may be used by others"
     assert session.forward_request(request_frame(fetch("orders"), version, 3)) == Reason.OVER_QUOTA
+
+
+def test_an_answer_that_waited_for_another_one_is_not_decoded_to_tell_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = limited(stage, consumer_byte_rate=1000)
+    answer = fetched(PHYSICAL, records=b"x" * 2000)
+    exchange(session, fetch("orders"), answer, 12)
+    budget_of(session, "fetched").charge(-1e6, monotonic_ns())
+    monkeypatch.setattr(client_session, "decoded_response", None)
+    session.receive_from_client(request_frame(fetch("orders"), 12, 2))
+
+    session.hot_steps = 0  # The engine leaves it to the session then.
+    session.receive_from_broker(response_frame(answer, 12, 2))
+    told = read_response(b"".join(session.to_client)[4:], ApiKey.FETCH, 12)
+
+    assert 1000 < told.throttle_time_ms < 2500
+    assert told.responses[0].topic == "orders"
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 12])
 @pytest.mark.parametrize("is_refused", [False, True], ids=["stored", "refused"])
+@pytest.mark.parametrize("is_received", [False, True], ids=["bytes", "as received"])
 def test_the_answer_to_a_produce_is_told_where_it_stands(
-    stage: Stage, version: int, is_refused: bool
+    stage: Stage, version: int, is_refused: bool, is_received: bool
 ) -> None:
     session, answer = limited(stage, producer_byte_rate=1000), produced(PHYSICAL)
     exchange(session, produce("orders", records=b"x" * 4000), answer, version)
@@ -104,11 +128,13 @@ def test_the_answer_to_a_produce_is_told_where_it_stands(
         answer.node_endpoints = [endpoint] if version >= 10 else []
 
     session.receive_from_client(request_frame(produce("orders", records=b"x" * 4000), version, 2))
-    frame = bytearray(response_frame(answer, version, 2))
-    reason = session.forward_response(memoryview(frame))
+    whole = response_frame(answer, version, 2)
+    frame = memoryview(bytearray(whole)) if is_received else whole
+    reason = session.forward_response(frame)
     if reason != Reason.PASSES:
         assert is_refused, "an error may have to be decoded"
-        session.receive_from_broker(memoryview(frame))
+        session.receive_from_broker(frame)
+    assert whole == response_frame(answer, version, 2), "bytes may be used by others"
     told = read_response(b"".join(session.to_client)[4:], ApiKey.PRODUCE, version)
 
     assert 3000 < told.throttle_time_ms <= 4500

@@ -9,6 +9,7 @@ import pytest
 from bifrost.gateway.routing.request import Request
 from bifrost.gateway.routing.route_turns import AT_ONCE as ROUTED_AT_ONCE
 from bifrost.gateway.routing.route_turns import SLICE_S, turns_of
+from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.quotas.quota_entity import NAMESPACE
 from bifrost.tenancy.quotas.quota_key import QuotaKey
@@ -310,6 +311,7 @@ def test_an_answer_tells_the_longest_time_to_wait_of_its_brokers_and_the_quota(
         line.send(line.produce(*partitions, size=4_000 // len(partitions)))
         for broker, throttle_ms in zip(line.brokers.values(), told_ms, strict=True):
             broker.throttle_ms = throttle_ms
+        monkeypatch.setattr(ClientSession, "_response", None)  # No answer is decoded for it.
 
         await line.finish(lambda: line.sent_numbers in line.take_answers())
 
