@@ -1,9 +1,11 @@
 """Types and contract of the codec; codec.pyx explains how it works."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from bifrost.wire.message import Struct
+
+_Struct = TypeVar("_Struct", bound=Struct)
 
 class Layout:
     """A message class, or that of a struct, and its fields as they are at one version.
@@ -30,6 +32,17 @@ def untrack(thing: object) -> None:
     """Hide an object from the garbage collector; it must be in no cycle, so it is freed with its last reference.
 
     A collection visits all other objects, and blocks all connections meanwhile.
+    """
+
+def copy_struct(struct: _Struct, names: tuple[str, ...], changes: dict[str, Any]) -> _Struct:
+    """Make a struct with the same fields, but for some; no collection visits it.
+
+    Args:
+        struct: any one.
+        names: all its fields.
+        changes: new values, by field.
+    Raises:
+        AttributeError: it has no such field.
     """
 
 def release(layout: Layout, message: Struct) -> None:

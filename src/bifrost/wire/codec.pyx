@@ -117,6 +117,19 @@ def untrack(thing not None):
         PyObject_GC_UnTrack(<void*>thing)
 
 
+def copy_struct(struct not None, tuple names not None, dict changes not None):
+    """Make a struct with the same fields, but for some."""
+    cdef object made = PyType_GenericAlloc(type(struct), 0), name, value
+    PyObject_GC_UnTrack(<void*>made)
+    for name in names:
+        PyObject_SetAttr(made, name, PyObject_GetAttr(struct, name))
+    for name, value in changes.items():
+        if type(value) is list:
+            PyObject_GC_UnTrack(<void*>value)
+        PyObject_SetAttr(made, name, value)
+    return made
+
+
 def release(Layout layout not None, message not None):
     """Empty the lists of a message that is no longer needed, in steps: to free all of it at once takes as long."""
     cdef Field* field

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition, VirtualPartition
-from bifrost.wire.codec import untrack
+from bifrost.wire.codec import copy_struct
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Struct
 from bifrost.wire.steps import in_steps
@@ -75,25 +74,13 @@ _DIVIDED: Note[_Divided] = Note("divided_by_groups")
 def copied(struct: _Struct, **changes: Any) -> _Struct:
     """Return a struct with the same fields, but for some."""
     kind: Any = type(struct)  # mypy takes it for one that has no hash, as its instances have none.
-    names, values_of = _fields(kind)
-    made: _Struct = object.__new__(kind)
-    for name, value in zip(names, values_of(struct), strict=True):
-        setattr(made, name, value)
-    for name, value in changes.items():
-        if type(value) is list:
-            untrack(value)
-        setattr(made, name, value)
-    untrack(made)
-    return made
+    return copy_struct(struct, _fields(kind), changes)
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
-    """Return the names of a struct's fields, and what reads all of them."""
-    names = tuple(field.name for field in kind.FIELDS)
-    if len(names) == 1:
-        return names, lambda struct: (getattr(struct, names[0]),)
-    return names, attrgetter(*names)
+def _fields(kind: Any) -> tuple[str, ...]:
+    """Return the names of a struct's fields."""
+    return tuple(field.name for field in kind.FIELDS)
 
 
 def in_one_piece(records: Any) -> bytes | memoryview:

@@ -255,7 +255,8 @@ class VirtualTopics:
         )
         partitions = None if topic is None else self.map_of(topic)
         if partitions is not None and (not has_ways or isinstance(found, RecordWay)):
-            return None  # The way of its records would not divide them.
+            # The way of its records would not divide them. That it has no place is remembered as well.
+            return _remember(names, slot, value, cast("bytes", None))
         if partitions is not None:
             way = PartitionWay(found, found if is_answer else value, partitions, self.count)
             # Only the engine reads this table, and it knows ways.

@@ -33,7 +33,7 @@ def test_the_engine_knows_all_other_topics(stage: Stage) -> None:
     assert requests.missing(Entity.TOPIC_NAME, b"billing") == billing
     assert answers.missing(Entity.TOPIC_NAME, orders) is None
     assert answers.missing(Entity.TOPIC_NAME, billing) == b"billing"
-    assert requests.tables[Entity.TOPIC_NAME] == {b"billing": billing}
+    assert requests.tables[Entity.TOPIC_NAME] == {b"billing": billing, b"orders": None}, "both are remembered"
     topics.renew()
     assert requests.tables[Entity.TOPIC_NAME] == {}
 
