@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ PARTITIONS = 6
 VERSIONS = [7, 11, 12, 13, 15, max(request_schema(ApiKey.FETCH).versions)]
 LONG_MS = 20_000
 WAIT_S = 20.0
+LARGE = 90_000
+"""Bytes of records that the gateway answers with where it has received them."""
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +38,12 @@ def client(gateway: GatewayProcess) -> Iterator[RawClient]:
         yield made
 
 
-def write(client: RawClient, topic: str, partition: int) -> None:
+def write(client: RawClient, topic: str, partition: int, record: bytes = b"a record") -> None:
     """Write a record, as soon as the leader of a new topic knows that it is that."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:
-            produce(client, topic, [b"a record"], partition)
+            produce(client, topic, [record], partition)
         except AssertionError:
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -246,6 +249,46 @@ def read_all(client: RawClient, version: int) -> None:
         consumer.fetch(epoch, asked)
     assert first == (ErrorCode.NONE, True, [(n, 0, True, 1, 0) for n in range(PARTITIONS)])
     assert set(read.values()) == {4}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("is_session", [True, False], ids=["in a session", "without sessions"])
+def test_large_answers_of_all_leaders_come_one_after_the_other(
+    gateway: GatewayProcess, version: int, is_session: bool
+) -> None:
+    with RawClient.authenticated(gateway.endpoint("initech")) as client:
+        name = f"{TOPIC}-large-{version}-{is_session}".lower()
+        topic_id = create_topic(client, name, PARTITIONS)
+        written = {(n, at): secrets.token_bytes(LARGE) for n in range(PARTITIONS) for at in range(2)}
+        for (partition, _), record in written.items():
+            write(client, name, partition, record)
+        consumer = Consumer(client, name, version, topic_id)
+        positions, news = dict.fromkeys(range(PARTITIONS), 0), list(range(PARTITIONS))
+        epoch, answers = (0 if is_session else -1), 0
+        while written:
+            asked = [(one, positions[one]) for one in (news if is_session else positions)]
+            answer = consumer.fetch(epoch, asked, max_wait_ms=LONG_MS)
+            code, has_session, partitions = shown(answer)
+            assert (code, has_session) == (ErrorCode.NONE, is_session)
+            assert is_session or [one[0] for one in partitions] == list(range(PARTITIONS)), (
+                "each is there once"
+            )
+            news = []
+            for topic in answer.responses:
+                for one in topic.partitions:
+                    assert one.error_code == ErrorCode.NONE
+                    partition = one.partition_index
+                    if one.records:
+                        assert one.high_watermark == 2
+                        while (record := written.get((partition, positions[partition]))) is not None:
+                            if record not in bytes(one.records):
+                                break
+                            del written[partition, positions[partition]]
+                            positions[partition] += 1
+                        news.append(partition)
+            answers += 1
+            epoch += is_session
+        assert answers >= 2
 
 
 def test_a_session_is_its_connections_own(client: RawClient, gateway: GatewayProcess) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.gateway.errors import BrokerError
 from bifrost.routes.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, MAX_EPOCH, NO_SESSION, FetchSession
+from bifrost.routes.in_place import answer_in_place
 from bifrost.routes.session_frame import whole_fetch
 from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
@@ -43,6 +44,10 @@ wait behind it. Ten times Kafka's default of `fetch.max.wait.ms`, for each poll 
 WORTH_MS = 5
 """A poll that ends earlier is begun again if the client still waits at least so long."""
 
+LARGE_BYTES = 64 * 1024
+"""An answer from here on goes to the client alone, where it was received, if another one is large, too: to put both
+into one would copy them, which takes longer than one answer more."""
+
 HELD = "fetch_memory"
 """What a Fetch counts as whose partitions are not kept, in `kafka_proxy_limits_hit_total`."""
 
@@ -53,10 +58,11 @@ _NO_SESSION, _FINAL_EPOCH = bytes(4), b"\xff\xff\xff\xff"
 class _Poll:
     """A part that a broker has, or has answered."""
 
-    __slots__ = ("kind", "node_id", "split")
+    __slots__ = ("is_large", "kind", "node_id", "split")
 
     def __init__(self, node_id: int, split: Split, kind: tuple[int, bytes]) -> None:
         self.node_id, self.split, self.kind = node_id, split, kind
+        self.is_large = False
 
 
 class _Fetch:
@@ -71,6 +77,7 @@ class _Fetch:
         "kind",
         "max_bytes",
         "min_bytes",
+        "nodes",
         "request",
         "session",
         "session_id",
@@ -93,6 +100,8 @@ class _Fetch:
         self.kind = request.api_version, b"" if at is None else before[at : at + 1]
         """What answers depend on besides the partitions."""
         self.due_s = 0.0
+        self.nodes: list[int] = []
+        """The brokers that lead its partitions, once it is polled."""
         self.session: FetchSession | None = None
         self.begins_session = self.epoch == INITIAL_EPOCH
         self.is_begun = self.is_polled = False
@@ -194,25 +203,37 @@ class FetchPolls:
         if self._last is not None:
             split.carry(self._last)
         fetch.due_s = router.loop.time() + fetch.wait_ms / 1000
-        for node_id in split.nodes():
-            kept, out = self._kept.pop(node_id, None), self._out.get(node_id)
-            if kept is not None and kept.kind == fetch.kind:
-                split.adopt(kept.split, node_id)
-                if kept.split.covers(split, node_id):
-                    continue
-            if out is None:
+        fetch.nodes = split.nodes()
+        served = self._take_kept(fetch)
+        for node_id in fetch.nodes:
+            if node_id not in served and node_id not in self._out:
                 self._send(fetch, node_id, fetch.wait_ms)
-        self._kept.clear()
         if not self._waiting or self._waiting[0] is not fetch:
             return  # A part has failed at once, and was the answer.
         if not self._complete(fetch, is_due=False):
-            self._timer = router.loop.call_at(fetch.due_s + GRACE_S, self._give_up, fetch)
+            self._watch(fetch.due_s + GRACE_S)
+
+    def _take_kept(self, fetch: _Fetch) -> set[int]:
+        """Take what brokers have answered since the last Fetch, oldest first; return those that need no poll now."""
+        split, served = fetch.split, set[int]()
+        enough_bytes = max(1, fetch.min_bytes)
+        for node_id, kept in list(self._kept.items()):
+            is_of_use = kept.kind == fetch.kind and node_id in fetch.nodes
+            if is_of_use and kept.is_large and split.data_bytes >= enough_bytes and fetch.wait_ms >= WORTH_MS:
+                served.add(node_id)  # It waits for the next Fetch: this one is answered at once.
+                continue
+            del self._kept[node_id]
+            if is_of_use:
+                split.adopt(kept.split, node_id)
+                if kept.split.covers(split, node_id):
+                    served.add(node_id)
+        return served
 
     def _send(self, fetch: _Fetch, node_id: int, wait_ms: int) -> None:
         router, split, wait_ms = self._router, fetch.split, min(wait_ms, MAX_POLL_MS)
         poll = self._out[node_id] = _Poll(node_id, split, fetch.kind)
         version, offsets = fetch.request.api_version, fetch.shapes.offsets
-        nodes = max(1, len(split.nodes()))
+        nodes = max(1, len(fetch.nodes))
         changes = [
             (offsets["max_wait_ms"], wait_ms.to_bytes(4, "big")),
             (offsets["min_bytes"], _share(fetch.min_bytes, nodes)),
@@ -237,6 +258,7 @@ class FetchPolls:
         fetch = self._waiting[0] if self._waiting and self._waiting[0].is_polled else None
         if frame is not None:
             poll.split.take(poll.node_id, frame, start)
+            poll.is_large = len(frame) >= LARGE_BYTES
         if fetch is None:
             if frame is not None:
                 self._kept[poll.node_id] = poll
@@ -246,7 +268,7 @@ class FetchPolls:
         elif poll.kind == fetch.kind:
             fetch.split.adopt(poll.split, poll.node_id)
         is_whole = poll.split is fetch.split or poll.split.covers(fetch.split, poll.node_id)
-        is_asked_again = frame is not None and poll.node_id in fetch.split.nodes()
+        is_asked_again = frame is not None and poll.node_id in fetch.nodes
         left_ms = max(0, int((fetch.due_s - self._router.loop.time()) * 1000))
         if is_asked_again and not (is_whole and poll.kind == fetch.kind):
             # The poll was for an earlier Fetch: what this one asks for besides it was not sent yet.
@@ -260,16 +282,12 @@ class FetchPolls:
         split, router = fetch.split, self._router
         has_enough = split.data_bytes > 0 and split.data_bytes >= fetch.min_bytes
         left_ms = (fetch.due_s - router.loop.time()) * 1000
-        nodes = split.nodes()
-        is_out = any(node in self._out for node in nodes)
-        is_over = not nodes or (left_ms < WORTH_MS and not is_out)
+        is_out = not self._out.keys().isdisjoint(fetch.nodes)
+        is_over = not fetch.nodes or (left_ms < WORTH_MS and not is_out)
         # Who does not want to wait has what all brokers have now.
         is_enough = (has_enough or split.has_error) and not (is_out and fetch.wait_ms < WORTH_MS)
         if not (is_enough or is_over or is_due):
             return False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         if split.has_error:
             router.cluster.routes.forget_leaders(split.stale(), by_id=fetch.shapes.is_by_id)
         self._waiting.popleft()
@@ -290,12 +308,11 @@ class FetchPolls:
                 None  # As FetchManager.newContext does with a session that has become empty.
             )
         session_id = NO_SESSION if session is None else session.session_id
-        return split.merged(
-            fetch.request.response_head,
-            fills=True,
-            session_id=session_id,
-            only_changed=fetch.session is not None,
-        )
+        head, only_changed = fetch.request.response_head, fetch.session is not None
+        frame = answer_in_place(split, head, fills=not only_changed, session_id=session_id)
+        if frame is not None:
+            return frame
+        return split.merged(head, fills=True, session_id=session_id, only_changed=only_changed)
 
     def _hold(self, split: Split | None) -> None:
         """Keep the last Fetch, if there is room; without it there are no watermarks to fill in, and no session."""
@@ -305,12 +322,26 @@ class FetchPolls:
         if split is not None and self._last is None:
             self._router.note_hit(HELD)
 
-    def _give_up(self, fetch: _Fetch) -> None:
-        if self._waiting and self._waiting[0] is fetch:
-            try:
-                self._complete(fetch, is_due=True)
-            except Exception as error:
-                self._router.fail(error)
+    def _watch(self, due_s: float) -> None:
+        """Look at `due_s`, by the loop's time, whether the first Fetch has to be answered."""
+        if self._timer is not None:
+            if self._timer.when() <= due_s:
+                return  # It looks again then: most are answered before, and none needs a timer of its own.
+            self._timer.cancel()
+        self._timer = self._router.loop.call_at(due_s, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        fetch = self._waiting[0] if self._waiting and self._waiting[0].is_polled else None
+        if fetch is None:
+            return
+        if self._router.loop.time() < fetch.due_s + GRACE_S:
+            self._watch(fetch.due_s + GRACE_S)
+            return
+        try:
+            self._complete(fetch, is_due=True)
+        except Exception as error:
+            self._router.fail(error)
 
 
 def _share(number: int, nodes: int) -> bytes:
