@@ -2,8 +2,9 @@
 
 A message that needs no decision takes no turn: it passes at once. For the rest there is one slice in each round of the
 event loop. Work that comes while no connection waits begins at once, within the slice. What is not done by then waits
-in a queue of its tenant. Tenants have turns one after the other. Within a tenant the connection that came first has all
-turns until its work is done: so a tenant keeps one large request in memory, and its other requests wait behind it.
+in a queue of its tenant. Tenants have turns one after the other; who is done early leaves the rest of the slice to the
+next. Within a tenant the connection that came first has all turns until its work is done: so a tenant keeps one large
+request in memory, and its other requests wait behind it.
 
 The counterpart is `Work`, which does the slices.
 """
@@ -98,25 +99,35 @@ class Turns:
             self._schedule(self._next)
 
     def _next(self) -> None:
-        """Begin a round: give its slice to the tenant whose turn it is."""
+        """Begin a round: give its slice to the tenant whose turn it is, and what is left of it to those behind."""
         self._is_scheduled = False
         if not self._waiting:
             return
-        # Until the next round no other work begins.
+        # Until the next round no other work begins, unless all who wait are done before the slice is over.
         self._soon()
-        tenant = self._whose_turn()
-        worker = next(iter(self._waiting[tenant]))
-        began_ns = self._now_ns()
-        self._until_ns = began_ns + SLICE_NS
-        needs_more = False
+        ended_ns = self._now_ns()
+        until_ns, is_done = ended_ns + SLICE_NS, True
+        while self._waiting and is_done and ended_ns < until_ns:
+            began_ns, self._until_ns = ended_ns, until_ns
+            tenant = self._whose_turn()
+            try:
+                is_done = self._give_turn(tenant)
+            finally:
+                self._until_ns = 0
+                ended_ns = self._now_ns()
+                if self._load_of is not None:
+                    self._load_of(tenant).spend(ended_ns - began_ns, ended_ns)
+            if tenant in self._waiting:
+                self._waiting.move_to_end(tenant)
+        if not self._waiting:
+            self._until_ns = until_ns
+
+    def _give_turn(self, tenant: str) -> bool:
+        """Let the first connection of a tenant work; return whether it is done, and so waits no more."""
+        worker, needs_more = next(iter(self._waiting[tenant])), False
         try:
             needs_more = worker.take_slice()
         finally:
-            self._until_ns = 0
             if not needs_more:
                 self.forget(tenant, worker)
-            if self._load_of is not None:
-                ended_ns = self._now_ns()
-                self._load_of(tenant).spend(ended_ns - began_ns, ended_ns)
-        if tenant in self._waiting:
-            self._waiting.move_to_end(tenant)
+        return not needs_more

@@ -78,6 +78,25 @@ def test_one_round_gives_one_slice() -> None:
     assert log == ["acme"]
 
 
+def test_who_is_done_early_leaves_the_rest_of_the_slice_to_the_next() -> None:
+    watch, log = Stopwatch(), list[str]()
+
+    class Short(Job):
+        def take_slice(self) -> bool:
+            watch.now_ns += SLICE_NS // 2
+            return super().take_slice()
+
+    for tenant, name in (("acme", "acme 1"), ("acme", "acme 2"), ("globex", "globex")):
+        watch.turns.wait(tenant, Short(name, 1, log))
+
+    watch.round()
+    assert log == ["acme 1", "globex"]
+    assert watch.turns.until_ns() == 0, "another one waits"
+    watch.round()
+    assert log == ["acme 1", "globex", "acme 2"]
+    assert watch.turns.until_ns() == watch.now_ns + SLICE_NS // 2, "the rest is for what comes now"
+
+
 def test_who_is_gone_has_no_turn() -> None:
     watch, log = Stopwatch(), list[str]()
     job = Job("acme", 2, log)
