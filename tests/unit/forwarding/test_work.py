@@ -1,6 +1,12 @@
 """Work that pauses gives the same result as work that does not, and other work does not disturb it."""
 
+import contextlib
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from greenlet import getcurrent, greenlet
 
 from bifrost.forwarding.work import Work
 from bifrost.session.needs import TURN
@@ -62,6 +68,49 @@ def test_what_work_raises_reaches_the_caller_that_goes_on_with_it(stage: Stage) 
     assert work.go_on(0) is None
     with pytest.raises(ValueError, match="at the end"):
         work.go_on(LATER_NS)
+
+
+def test_work_is_done_by_what_has_done_the_work_before(stage: Stage) -> None:
+    seen: list[greenlet] = []
+
+    def run() -> bool:
+        seen.append(getcurrent())
+        return len(seen) == 1 or bool(1 // 0)
+
+    for _ in range(2):
+        work = Work(run, stage.namespaces["acme"])
+        with contextlib.suppress(ZeroDivisionError):
+            assert work.go_on(LATER_NS) is True
+    last = Work(lambda: seen.append(getcurrent()) or "result", stage.namespaces["acme"])  # type: ignore[func-returns-value]
+
+    assert last.go_on(LATER_NS) == "result"
+    assert len(seen) == 3
+    assert len(set(map(id, seen))) == 1
+    assert getcurrent() is not seen[0]
+
+
+def test_work_of_another_thread_is_done_in_that_one(stage: Stage) -> None:
+    def go_on() -> int | None:
+        return Work(threading.get_ident, stage.namespaces["acme"]).go_on(LATER_NS)
+
+    assert go_on() == threading.get_ident()
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(go_on).result() == threads.submit(threading.get_ident).result()
+    assert go_on() == threading.get_ident()
+
+
+def test_what_was_raised_is_not_kept(stage: Stage) -> None:
+    class Kept(Exception):
+        pass
+
+    def run() -> None:
+        raise Kept
+
+    with contextlib.suppress(Kept):
+        Work(run, stage.namespaces["acme"]).go_on(LATER_NS)
+
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, Kept)]
 
 
 def test_cancelled_work_cleans_up(stage: Stage) -> None:
