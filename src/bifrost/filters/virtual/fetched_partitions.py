@@ -142,34 +142,23 @@ def _scanned(exchange: Exchange) -> ScannedOffsets:
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
     readers, scanned = fetched.readers.setdefault(key, {}), _scanned(exchange)
+    has_headers = exchange.api_version >= _FIRST_WITH_HEADERS
     wanted: dict[int, Any] = {}
     for one in in_steps(topic.partitions):
-        error = 0 if partitions.has(one.partition) else NO_PARTITION
-        if not error and exchange.api_version < _FIRST_WITH_HEADERS:
-            error = int(ErrorCode.UNSUPPORTED_VERSION)
-        if error:
-            fetched.refused.setdefault(key, []).append(_refused(one.partition, error))
+        number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
+        if not (has_headers and partitions.has(number)):
+            error = int(ErrorCode.UNSUPPORTED_VERSION) if partitions.has(number) else NO_PARTITION
+            fetched.refused.setdefault(key, []).append(_refused(number, error))
             continue
-        group, physical = partitions.place_of(VirtualPartition(one.partition))
-        asked = scanned.after((key, one.partition), one.fetch_offset, one.current_leader_epoch)
-        readers.setdefault(physical, {})[group] = _Reader(
-            one.partition, group, one.fetch_offset, asked, one.current_leader_epoch
-        )
+        group, physical = partitions.place_of(number)
+        asked = scanned.after((key, number), offset, leader_epoch)
+        readers.setdefault(physical, {})[group] = _Reader(number, group, offset, asked, leader_epoch)
         known = wanted.get(physical)
+        most, epoch = (0, -1) if known is None else (known.partition_max_bytes, known.current_leader_epoch)
         if known is None or asked < known.fetch_offset:
-            most, epoch = (
-                (0, -1) if known is None else (known.partition_max_bytes, known.current_leader_epoch)
-            )
-            wanted[physical] = copied(
-                one,
-                partition=physical,
-                fetch_offset=asked,
-                partition_max_bytes=max(most, one.partition_max_bytes),
-                current_leader_epoch=max(epoch, one.current_leader_epoch),
-            )
-        else:
-            known.partition_max_bytes = max(known.partition_max_bytes, one.partition_max_bytes)
-            known.current_leader_epoch = max(known.current_leader_epoch, one.current_leader_epoch)
+            wanted[physical] = known = copied(one, partition=physical, fetch_offset=asked)
+        known.partition_max_bytes = max(most, one.partition_max_bytes)
+        known.current_leader_epoch = max(epoch, leader_epoch)
     virtual_topics(exchange).count("remapped", sum(map(len, readers.values())))
     topic.partitions = list(wanted.values())
 
