@@ -195,7 +195,8 @@ def _alter_quotas(request: Any, answer: Any) -> Iterator[Operation]:
 
 def _entity(parts: Any) -> str:
     shown = (
-        f"{one.entity_type}={'<default>' if one.entity_name is None else one.entity_name}" for one in parts
+        f"{one.entity_type}={'<default>' if one.entity_name is None else one.entity_name}"
+        for one in parts[:MAX_PARTS]
     )
     return ",".join(shown)[:MAX_VALUE_LENGTH]
 

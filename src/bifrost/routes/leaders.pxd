@@ -1,6 +1,7 @@
 """Leaders as `split.pyx` looks them up."""
 
-from libc.stdint cimport int32_t, int64_t
+from cpython.bytes cimport PyBytes_GET_SIZE
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 cdef enum:
     # Error codes which say that another broker leads the partition, or that the topic is another one now.
@@ -32,6 +33,7 @@ cdef class Leaders:
     cdef int32_t* nodes
     cdef readonly int count
     cdef readonly int64_t known_ms
+    cdef readonly bint is_hidden
 
 
 cdef class LeaderTable:
@@ -39,3 +41,19 @@ cdef class LeaderTable:
     cdef readonly Py_ssize_t partitions
     cdef readonly Py_ssize_t most
     cdef Leaders get(self, bytes key)
+
+
+cdef inline int32_t any_of(Leaders leaders, int32_t elsewhere) noexcept:
+    """A broker that knows a topic surely, for it leads a partition; else any other broker."""
+    cdef int i
+    if leaders is not None:
+        for i in range(leaders.count):
+            if leaders.nodes[i] >= 0:
+                return leaders.nodes[i]
+    return elsewhere
+
+cdef inline int16_t absence_of(Leaders leaders, bytes key, bint is_by_id) noexcept:
+    """The error of partitions that a topic does not have."""
+    if leaders is None and PyBytes_GET_SIZE(key) <= LONGEST_ABSENT:
+        return NOT_LEADER_OR_FOLLOWER  # It was not looked up: clients ask for the metadata, and again.
+    return UNKNOWN_TOPIC_ID if is_by_id and leaders is not None and leaders.count == 0 else UNKNOWN_TOPIC_OR_PARTITION

@@ -7,9 +7,12 @@ class Leaders:
 
     count: int
     known_ms: int
+    is_hidden: bool
+    """Whether the gateway's account may not see the topic: a tenant's may."""
 
-    def __init__(self, nodes: Sequence[int], known_ms: int) -> None: ...
+    def __init__(self, nodes: Sequence[int], known_ms: int, is_hidden: bool = False) -> None: ...
     def __getitem__(self, partition: int) -> int: ...
+    def __len__(self) -> int: ...
 
 class LeaderTable:
     """The leaders of the partitions of a physical cluster, by the topic's name or ID in bytes.
@@ -22,10 +25,11 @@ class LeaderTable:
     partitions: int
 
     def __init__(self, most: int) -> None: ...
-    def put(self, key: bytes, nodes: Sequence[int], known_ms: int) -> None:
+    def put(self, key: bytes, nodes: Sequence[int], known_ms: int, is_hidden: bool = False) -> None:
         """Keep the leaders of a topic; beyond the limit the topics kept longest are forgotten.
 
-        Without any the topic does not exist; of these ten thousand are kept, and none with a name too long for a topic.
+        Without any the topic does not exist, or is hidden; of these ten thousand are kept, and none with a name too
+        long for a topic.
         """
 
     def find(self, key: bytes) -> Leaders | None:

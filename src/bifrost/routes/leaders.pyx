@@ -12,9 +12,9 @@ from libc.stdint cimport int32_t, int64_t
 
 
 cdef class Leaders:
-    def __cinit__(self, nodes, int64_t known_ms):
+    def __cinit__(self, nodes, int64_t known_ms, bint is_hidden=False):
         cdef int i
-        self.count, self.known_ms = len(nodes), known_ms
+        self.count, self.known_ms, self.is_hidden = len(nodes), known_ms, is_hidden
         self.nodes = <int32_t*>PyMem_Malloc(max(1, self.count) * sizeof(int32_t))
         if self.nodes == NULL:
             raise MemoryError
@@ -26,6 +26,9 @@ cdef class Leaders:
 
     def __getitem__(self, int partition):
         return self.nodes[partition] if 0 <= partition < self.count else -1
+
+    def __len__(self):
+        return self.count
 
 
 cdef class LeaderTable:
@@ -40,11 +43,11 @@ cdef class LeaderTable:
     def find(self, bytes key not None):
         return self.get(key)
 
-    def put(self, bytes key not None, nodes, int64_t known_ms):
+    def put(self, bytes key not None, nodes, int64_t known_ms, bint is_hidden=False):
         self.drop(key)
         if not len(nodes):
             if len(key) <= LONGEST_ABSENT:
-                self._absent[key] = Leaders(nodes, known_ms)
+                self._absent[key] = Leaders(nodes, known_ms, is_hidden)
                 if len(self._absent) > MOST_ABSENT:
                     self._absent.popitem(last=False)
             return

@@ -38,6 +38,11 @@ cdef inline void* resized(void* memory, size_t size) except NULL:
         raise MemoryError
     return memory
 
+cdef inline const uint8_t* address(const uint8_t[::1] view) noexcept:
+    if view.shape[0]:
+        return &view[0]
+    return NULL
+
 cdef inline uint32_t hashed(int topic, int32_t index, uint64_t secret, int bits) noexcept:
     """A hash of so many bits. Without the secret, an odd number, no client can name partitions that share one."""
     return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * secret >> 64 - bits)

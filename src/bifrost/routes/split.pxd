@@ -2,8 +2,9 @@
 """Splits as `session_frame.pyx` reads them."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
+from bifrost.routes.leaders cimport Leaders
 from bifrost.routes.shape cimport Cursor, Piece, Shape
 from bifrost.routes.slots cimport Slot, Topic
 from bifrost.routes.template cimport Template
@@ -25,11 +26,15 @@ cdef class Split:
     cdef int32_t throttle_ms
     cdef bint is_plain
     cdef readonly int64_t data_bytes
-    cdef readonly bint has_error
+    cdef readonly bint has_error, has_absent
 
     cdef Piece* map_pieces(self) except NULL
     cdef int read_topic(self, Cursor* c) except -1
     cdef int read_partition(self, Cursor* c) except -1
+    cdef bint lead_topic(
+        self, Topic* topic, Leaders leaders, int32_t elsewhere, int64_t now_ms, int16_t absence
+    ) noexcept
+    cdef int refuse(self, Slot* slot, int16_t error_code) noexcept
     cdef bytes bytes_of(self, Py_ssize_t start, Py_ssize_t end)
     cdef bint is_of_one(self, int32_t node) noexcept
     cdef int topics_of(self, int32_t node) noexcept

@@ -17,13 +17,14 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from bifrost.routes.leaders cimport (
-    KEPT_MS, NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, SURE_MS, LeaderTable, Leaders, is_stale,
+    KEPT_MS, LONGEST_ABSENT, NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, SURE_MS, LeaderTable, Leaders, absence_of,
+    any_of, is_stale,
 )
 from bifrost.routes.shape cimport (
     AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, copy, open_pieces,
 )
 from bifrost.routes.slots cimport (
-    ALL, ANSWERED, CHANGED, Slot, Topic, hashed, is_shown, resized, slots_of, slots_shown,
+    ALL, ANSWERED, CHANGED, Slot, Topic, address, hashed, is_shown, resized, slots_of, slots_shown,
 )
 from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count, put_tags
 from bifrost.wire.errors import MalformedFrame
@@ -33,6 +34,8 @@ from bifrost.wire.reader cimport be32
 cdef enum:
     OWN_SEGMENT = 4096    # shorter runs are copied: a segment of its own would cost more
     NO_NODE = -1
+    ALL_UNKNOWN = 0x7FFFFFFF
+    ABSENT = -2           # no broker is asked about what the metadata does not have
     ASKED_AGAIN_MS = 1000     # how long it is believed that a topic does not exist, or lacks a partition
     TOPIC_OBJECTS = 200       # bytes of a topic's key and its places in a list and a dictionary
     SESSION_ID_AT = 6         # behind the throttle time and the error code of Fetch
@@ -146,28 +149,52 @@ cdef class Split:
 
     # -- where the parts go
 
-    def lead(self, LeaderTable table not None, int32_t elsewhere, int64_t now_ms):
+    def lead(self, LeaderTable table not None, int32_t elsewhere, int64_t now_ms, Py_ssize_t most=ALL_UNKNOWN,
+             bint is_by_id=False):
         cdef list unknown = []
         cdef Leaders leaders
-        cdef Topic* topic
-        cdef Slot* slot
-        cdef int t, i
-        cdef int32_t other
+        cdef bytes key
+        cdef int t
         cdef bint lacks
+        self.has_error, self.is_plain, self.has_absent = False, True, False
         for t in range(self.topic_count):
-            topic, lacks = &self.topics[t], False
-            leaders = table.get(self.keys[t])
-            other = any_of(leaders, elsewhere)
-            for i in range(topic.first, topic.first + topic.count):
-                slot = &self.slots[i]
-                slot.node, slot.is_sure = NO_NODE, leaders is not None and leaders.known_ms >= now_ms - SURE_MS
-                if leaders is not None and 0 <= slot.index < leaders.count:
-                    slot.node = leaders.nodes[slot.index]
-                if slot.node < 0:
-                    slot.node, lacks = other, True
-            if leaders is None or leaders.known_ms < now_ms - (ASKED_AGAIN_MS if lacks else KEPT_MS):
-                unknown.append(self.keys[t])
+            key = self.keys[t]
+            leaders = table.get(key)
+            lacks = self.lead_topic(&self.topics[t], leaders, elsewhere, now_ms, absence_of(leaders, key, is_by_id))
+            if leaders is not None and leaders.known_ms >= now_ms - (ASKED_AGAIN_MS if lacks else KEPT_MS):
+                continue
+            if len(unknown) < most and PyBytes_GET_SIZE(key) <= LONGEST_ABSENT:
+                unknown.append(key)
         return unknown
+
+    cdef bint lead_topic(self, Topic* topic, Leaders leaders, int32_t elsewhere, int64_t now_ms, int16_t absence) noexcept:
+        """Find the leaders of a topic's partitions; whether one has none."""
+        cdef Slot* slot
+        cdef int i
+        cdef int32_t other = any_of(leaders, elsewhere)
+        cdef bint lacks = False
+        for i in range(topic.first, topic.first + topic.count):
+            slot = &self.slots[i]
+            slot.node, slot.is_sure = NO_NODE, leaders is not None and leaders.known_ms >= now_ms - SURE_MS
+            slot.answer, slot.error = NULL, 0
+            if leaders is not None and 0 <= slot.index < leaders.count:
+                slot.node = leaders.nodes[slot.index]
+            elif leaders is None or not leaders.is_hidden:
+                slot.node = ABSENT
+                self.refuse(slot, absence)
+                self.has_absent = lacks = True
+            if slot.node == NO_NODE:
+                slot.node, lacks = other, True
+        return lacks
+
+    cdef int refuse(self, Slot* slot, int16_t error_code) noexcept:
+        """Let an error be the answer for a partition."""
+        cdef Template template = self.template
+        slot.answer = <const uint8_t*>PyBytes_AS_STRING(template.body) + template.partition_at
+        slot.size, slot.error = template.partition_end - template.partition_at, error_code
+        slot.index_at, slot.error_at, slot.tags_at, slot.data = template.index_at, template.error_at, -1, 0
+        self.has_error, self.is_plain = True, False
+        return 0
 
     def place(self, int32_t node, bint is_sure):
         cdef int i
@@ -179,7 +206,7 @@ cdef class Split:
         cdef int32_t last = NO_NODE
         cdef int i
         for i in range(self.count):
-            if self.slots[i].node != last:
+            if self.slots[i].node != last and self.slots[i].node != ABSENT:
                 last = self.slots[i].node
                 if last not in found:
                     found.append(last)
@@ -313,16 +340,10 @@ cdef class Split:
         return 0
 
     def fail(self, int32_t node, int16_t error_code):
-        cdef Template template = self.template
-        cdef Slot* slot
         cdef int i
         for i in range(self.count):
-            slot = &self.slots[i]
-            if slot.node == node and slot.answer == NULL:
-                slot.answer = <const uint8_t*>PyBytes_AS_STRING(template.body) + template.partition_at
-                slot.size, slot.error = template.partition_end - template.partition_at, error_code
-                slot.index_at, slot.error_at, slot.tags_at, slot.data = template.index_at, template.error_at, -1, 0
-                self.has_error, self.is_plain = True, False
+            if self.slots[i].node == node and self.slots[i].answer == NULL:
+                self.refuse(&self.slots[i], error_code)
 
     def covers(self, Split later not None, int32_t node):
         cdef int i, at
@@ -397,7 +418,7 @@ cdef class Split:
         cdef int i
         if self.has_error:
             for i in range(self.count):
-                if is_stale(self.slots[i].error):
+                if is_stale(self.slots[i].error) and self.slots[i].node != ABSENT:
                     found[self.keys[self.slots[i].topic]] = None
         return list(found)
 
@@ -576,18 +597,3 @@ cdef class Parts:
         # No other code has seen it yet.
         write_size(<uint8_t*>PyBytes_AS_STRING(self.segments[0]), size - 4)
         return self.segments
-
-
-cdef int32_t any_of(Leaders leaders, int32_t elsewhere) noexcept:
-    """A broker that knows a topic surely, for it leads a partition; else any other broker."""
-    cdef int i
-    if leaders is not None:
-        for i in range(leaders.count):
-            if leaders.nodes[i] >= 0:
-                return leaders.nodes[i]
-    return elsewhere
-
-cdef const uint8_t* address(const uint8_t[::1] view) noexcept:
-    if view.shape[0]:
-        return &view[0]
-    return NULL

@@ -54,8 +54,8 @@ _MAX_ITEMS: Mapping[int, int] = {
     ApiKey.DESCRIBE_TRANSACTIONS: 10_000,
 }
 
-MAX_ITEMS_TAKEN_APART = 20_000
-"""Most items of a request at a single address, which is taken apart by broker in one go: some 5 ms of work, and twice
+MAX_ITEMS_TAKEN_APART = 10_000
+"""Most items of a request at a single address, which is taken apart by broker in one go: some milliseconds of work, and
 as many partitions as a tenant may have by default."""
 
 _MAX_KEYS_TAKEN_APART: Mapping[int, int] = {

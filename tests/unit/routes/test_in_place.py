@@ -10,7 +10,7 @@ from bifrost.routes.split import Split
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.framer import Framer
 from bifrost.wire.schema import request_schema
-from unit.routes.test_split import NODES, NOT_LEADER, Case, index_of
+from unit.routes.split_case import NODES, NOT_LEADER, Case, index_of
 
 VERSIONS = list(request_schema(ApiKey.FETCH).versions)
 WITH_SESSIONS = [one for one in VERSIONS if one >= 7]

@@ -12,134 +12,14 @@ from bifrost.routes.route_kinds import ROUTE_KINDS, RouteKind
 from bifrost.routes.shapes import shapes_of
 from bifrost.routes.split import Split
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode
 from bifrost.wire.errors import MalformedFrame
-from bifrost.wire.headers import REQUEST_PREFIX
 from bifrost.wire.message import message_class
-from bifrost.wire.programs import compile_layout
-from bifrost.wire.schema import request_schema, response_schema
+from bifrost.wire.schema import request_schema
+
+from .split_case import NOT_LEADER, Case, index_of
 
 APIS = sorted(key for key, kind in ROUTE_KINDS.items() if kind in (RouteKind.LEADERS, RouteKind.FETCH))
 VERSIONS = [(key, version) for key in APIS for version in request_schema(key).versions]
-NODES = (1, 2, 3)
-NOT_LEADER = 6
-
-
-def field(struct: Any, *names: str) -> str:
-    return next(name for name in names if hasattr(struct, name))
-
-
-def topics_field(message: Any) -> str:
-    return field(message, "topic_data", "topics", "responses")
-
-
-def partitions_field(topic: Any) -> str:
-    return field(topic, "partition_data", "partitions", "partition_indexes", "partition_responses")
-
-
-def index_of(partition: Any) -> int:
-    if isinstance(partition, int):
-        return partition
-    return int(getattr(partition, field(partition, "index", "partition", "partition_index")))
-
-
-class Case:
-    """A request of an API at a version, with random topics, and what brokers answer to it."""
-
-    def __init__(
-        self, key: ApiKey, version: int, seed: int, topics: int = 4, record_bytes: int = 9000
-    ) -> None:
-        self.random = random.Random(seed)
-        self.key, self.version, self.record_bytes = key, version, record_bytes
-        self.schemas = request_schema(key), response_schema(key)
-        self.by_id = any(
-            one.kafka_name == "TopicId" and version in one.versions
-            for top in self.schemas[0].fields
-            if top.kafka_name in ("Topics", "TopicData")
-            for one in top.fields
-        )
-        self.leaders: dict[bytes, list[int]] = {}
-        for number in range(topics):
-            name = self.random.randbytes(16) if self.by_id else b"topic-%d" % number
-            self.leaders[name] = [self.random.choice(NODES) for _ in range(self.random.randint(1, 6))]
-        self.request = self.build(0, self.named())
-        self.head = REQUEST_PREFIX.pack(key, version, 77, 3) + b"abc"
-        if self.schemas[0].request_header_version(version) >= 2:
-            self.head += b"\0"
-        self.response_head = (77).to_bytes(4, "big")
-        if self.schemas[1].response_header_version(version) >= 1:
-            self.response_head += b"\0"
-
-    def named(self) -> list[tuple[bytes, list[int]]]:
-        return [
-            (name, self.random.sample(range(len(nodes)), self.random.randint(1, len(nodes))))
-            for name, nodes in self.leaders.items()
-        ]
-
-    def build(self, which: int, named: list[tuple[bytes, list[int]]], error_code: int = 0) -> Any:
-        schema = self.schemas[which]
-        message: Any = message_class(schema.name)()
-        outer = next(one for one in schema.fields if one.name == topics_field(message))
-        items = []
-        for name, indexes in named:
-            topic: Any = getattr(message_class(schema.name), str(outer.struct_name))()
-            if self.by_id:
-                topic.topic_id = name
-            else:
-                setattr(topic, field(topic, "name", "topic"), name.decode())
-            inner = next(one for one in outer.fields if one.name == partitions_field(topic))
-            made: list[Any] = []
-            for index in indexes:
-                if inner.struct_name is None:
-                    made.append(index)
-                    continue
-                partition: Any = getattr(message_class(schema.name), inner.struct_name)()
-                setattr(partition, field(partition, "index", "partition", "partition_index"), index)
-                if hasattr(partition, "records"):
-                    partition.records = self.random.randbytes(self.random.choice((1, 60, self.record_bytes)))
-                if which and hasattr(partition, "error_code"):
-                    partition.error_code = error_code
-                made.append(partition)
-            setattr(topic, inner.name, made)
-            items.append(topic)
-        setattr(message, outer.name, items)
-        return message
-
-    def frame(self, which: int, message: Any) -> bytes:
-        head = self.response_head if which else self.head
-        return bytes(encode(compile_layout(self.schemas[which].name, self.version), message, head))
-
-    def read(self, which: int, frame: bytes) -> Any:
-        start = len(self.response_head) if which else 4 + len(self.head)
-        return decode(compile_layout(self.schemas[which].name, self.version), frame, start)
-
-    def listed(self, message: Any) -> list[tuple[bytes, Any]]:
-        found = []
-        for topic in getattr(message, topics_field(message)):
-            name = topic.topic_id if self.by_id else getattr(topic, field(topic, "name", "topic")).encode()
-            found += [(name, one) for one in getattr(topic, partitions_field(topic))]
-        return found
-
-    def table(self) -> LeaderTable:
-        table = LeaderTable(10_000)
-        for name, nodes in self.leaders.items():
-            table.put(name, nodes, 0)
-        return table
-
-    def split(self, segments: list[bytes | memoryview] | None = None) -> Split:
-        shapes = shapes_of(self.key, self.version)
-        frame = self.frame(0, self.request)
-        made = Split(shapes.request, shapes.template, segments or [frame], 4 + len(self.head))
-        assert made.lead(self.table(), 9, -1) == []
-        return made
-
-    def answer(self, part: bytes, error_code: int = 0) -> bytes:
-        """What a broker answers to its part, with the topics and partitions in another order."""
-        named: dict[bytes, list[int]] = {}
-        for name, one in self.listed(self.read(0, part)):
-            named.setdefault(name, []).append(index_of(one))
-        pairs = [(name, indexes[::-1]) for name, indexes in named.items()][::-1]
-        return self.frame(1, self.build(1, pairs, error_code))[4:]
 
 
 def pieces_of(frame: bytes, rng: random.Random) -> list[bytes | memoryview]:
@@ -257,13 +137,13 @@ def test_an_answer_of_one_broker_comes_back_as_it_is() -> None:
 
 def test_unknown_topics_are_named_and_those_without_a_leader_go_elsewhere() -> None:
     case = Case(ApiKey.LIST_OFFSETS, 5, 1)
-    shapes = shapes_of(case.key, case.version)
-    split = Split(shapes.request, shapes.template, [case.frame(0, case.request)], 4 + len(case.head))
+    split = case.made()
     table = LeaderTable(100)
     first, *others = case.leaders
 
     table.put(first, [7] * 6, 5)
     assert split.lead(table, 9, 5) == others
+    assert split.lead(table, 9, 5, 1) == others[:1], "no more than are wanted"
     for name in others[:-1]:
         table.put(name, [], 5)
     table.put(others[-1], [-1] * 6, 5)

@@ -8,7 +8,8 @@ from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.straight import StraightRequest, StraightRoutes
 from bifrost.routes.straight_ways import straight_way
 from bifrost.wire.api_keys import ApiKey
-from unit.routes.test_split import NOT_LEADER, VERSIONS, Case
+from unit.routes.split_case import NOT_LEADER, Case
+from unit.routes.test_split import VERSIONS
 
 NODE = 2
 STRAIGHT = [one for one in VERSIONS if one[0] != ApiKey.FETCH]

@@ -175,7 +175,7 @@ def test_a_small_request_is_not_counted(stage: Stage) -> None:
 
 def test_at_a_single_address_a_request_has_fewer_items() -> None:
     assert max_items(ApiKey.FETCH) == 100_000
-    assert max_items(ApiKey.FETCH, is_single=True) == 20_000
+    assert max_items(ApiKey.FETCH, is_single=True) == 10_000
     assert max_items(ApiKey.DELETE_GROUPS, is_single=True) == 2_000
     assert max_items(ApiKey.FIND_COORDINATOR, is_single=True) == 2_000
     assert max_items(ApiKey.DESCRIBE_CONFIGS, is_single=True) == 2_000

@@ -41,9 +41,6 @@ MAX_COORDINATORS = 65_536
 LONGEST_NAME = 1_024
 """Longest group or transactional ID whose coordinator is remembered, in characters: a name may have 32 KiB."""
 
-LONGEST_TOPIC = 255
-"""No topic has a longer name, in bytes, so none is asked for."""
-
 AT_ONCE = 500
 """Topics, or groups, in one look-up: what a broker answers in some milliseconds."""
 
@@ -51,14 +48,25 @@ NAMES_OF_A_REQUEST = 20.0
 """So many names of a look-up cost a broker what a small request does."""
 
 MAX_LOOKED_UP = 1_000
-"""Most names that are looked up for one request. What is not known then goes to any broker, and clients ask again: they
-ask for the metadata of what they use, from which the leaders are learnt, before they name so many."""
+"""Most names that are looked up for one request. What is not known then has a retriable error: clients ask for the
+metadata of what they use, from which the leaders are learnt, before they name so many."""
 
 KNOWN_AT_ONCE = 5_000
 """Names that wait, and are known by now, that are passed over in one turn."""
 
 MAX_WAIT_S = 10.0
-"""How long a request waits for its look-up; then it goes to any broker, which has an error for it."""
+"""How long a request waits for its look-up; then it has a retriable error."""
+
+_SEEN = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+"""What Metadata says of topics that exist, or do not. Others, such as TOPIC_AUTHORIZATION_FAILED, say neither, and a
+broker decides about a request by the tenant's own rights."""
 
 _BATCHES, _SINGLE, _BY_TYPE = 4, 3, 1
 """FindCoordinator: the first version with several keys, the last with one, the first that knows transactions."""
@@ -114,10 +122,12 @@ class ClusterRoutes:
         return self._straight.read
 
     def unknown(self, split: Split, shapes: Shapes, elsewhere: int = -1) -> list[bytes]:
-        """Decide where the partitions of a request go; return the topics that have to be looked up first."""
+        """Decide where the partitions of a request go; return the topics that have to be looked up first.
+
+        They are MAX_LOOKED_UP at most.
+        """
         table = self._by_id if shapes.is_by_id else self._by_name
-        found = split.lead(table, elsewhere, self._now_ms())
-        return [one for one in found if len(one) <= LONGEST_TOPIC]
+        return split.lead(table, elsewhere, self._now_ms(), MAX_LOOKED_UP, shapes.is_by_id)
 
     def coordinator(self, key: Key) -> int | None:
         """Return the coordinator of a group or transactional ID; None: it is not known."""
@@ -147,9 +157,15 @@ class ClusterRoutes:
             for one in found.partitions:
                 nodes[one.partition_index] = one.leader_id
             if found.name:
-                self._by_name.put(found.name.encode(), nodes, now_ms)
+                self._keep(self._by_name, found.name.encode(), nodes, now_ms, found.error_code)
             if any(found.topic_id):
-                self._by_id.put(found.topic_id, nodes, now_ms)
+                self._keep(self._by_id, found.topic_id, nodes, now_ms, found.error_code)
+
+    def _keep(self, table: LeaderTable, key: bytes, nodes: list[int], now_ms: int, error_code: int) -> None:
+        if error_code in _SEEN:
+            table.put(key, nodes, now_ms)
+        elif not table.find(key):
+            table.put(key, (), now_ms, is_hidden=True)
 
     def learn_coordinators(self, request: Any, response: Any) -> None:
         """Take the coordinators from an answer to a client's FindCoordinator."""

@@ -14,6 +14,7 @@ from bifrost.routes.gathered import gathered
 from bifrost.routes.keyed_parts import Key
 from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
 from bifrost.routes.route_kinds import RouteKind
+from bifrost.routes.split import Split
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FindCoordinatorResponse, MetadataResponse
@@ -27,6 +28,7 @@ Buffer = bytes | memoryview
 ROUTES_LIMIT = "route_look_ups"
 """What waiting for the budget of look-ups counts as, in `kafka_proxy_limits_hit_total`."""
 
+_BY_LEADER = (RouteKind.LEADERS, RouteKind.FETCH)
 _LISTS = (RouteKind.GROUPS, RouteKind.TRANSACTIONS)
 _SINGLE = (RouteKind.GROUP, RouteKind.TRANSACTION)
 _BROKER = 4
@@ -40,9 +42,12 @@ class Dispatch:
         """Serve this router."""
         self._router = router
         self._polls = FetchPolls(router)
+        self._waiting: tuple[Request, Split, list[bytes]] | None = None
+        """The request that waits for a look-up of leaders, and its unknown topics."""
 
     def close(self) -> None:
         """Stop waiting for anything."""
+        self._waiting = None
         self._polls.close()
 
     def begin(self, request: "Request", *, is_last: bool) -> bool:
@@ -50,19 +55,19 @@ class Dispatch:
 
         Args:
             request: the request.
-            is_last: whether it has waited: what is unknown then goes to any broker, which has Kafka's error for it.
+            is_last: whether it has waited: what is unknown then has an error.
         """
         kind = request.way.kind
-        if kind is RouteKind.LEADERS:
-            split = split_of(self._router, request, is_last=is_last)
-            if split is not None:
-                SplitRequest(self._router, request, split).send()
-            return split is not None
-        if kind is RouteKind.FETCH:
-            split = split_of(self._router, request, is_last=is_last)
-            if split is not None:
+        if kind in _BY_LEADER:
+            split, unknown = self._taken_apart(request)
+            if unknown and not is_last:
+                self._waiting = request, split, unknown
+                return False
+            if kind is RouteKind.FETCH:
                 self._polls.begin(self._router.turn(), request, split)
-            return split is not None
+            else:
+                SplitRequest(self._router, request, split).send()
+            return True
         if kind in _SINGLE or kind in _LISTS:
             return self._begin_keyed(request, kind, is_last=is_last)
         self._begin_elsewhere(request, kind)
@@ -75,13 +80,11 @@ class Dispatch:
             BrokerError: no broker could be asked.
         """
         kind, routes, tenant = request.way.kind, self._router.cluster.routes, self._router.tenant or ""
-        if kind in (RouteKind.LEADERS, RouteKind.FETCH):
-            split = split_of(self._router, request, is_last=True)
-            assert split is not None
-            shapes = request.shapes
-            has_waited = await routes.look_up_leaders(
-                routes.unknown(split, shapes), tenant, by_id=shapes.is_by_id
-            )
+        if kind in _BY_LEADER:
+            if self._waiting is None or self._waiting[0] is not request:
+                self._waiting = request, *self._taken_apart(request)
+            unknown = self._waiting[2]
+            has_waited = await routes.look_up_leaders(unknown, tenant, by_id=request.shapes.is_by_id)
         else:
             assert kind is not None
             has_waited = await routes.look_up_coordinators(
@@ -89,6 +92,12 @@ class Dispatch:
             )
         if has_waited:
             self._router.note_hit(ROUTES_LIMIT)
+
+    def _taken_apart(self, request: "Request") -> tuple[Split, list[bytes]]:
+        """Take a request apart, if it was not before it had to wait; also return the topics that are unknown now."""
+        waiting, self._waiting = self._waiting, None
+        split = split_of(request) if waiting is None or waiting[0] is not request else waiting[1]
+        return split, self._router.cluster.routes.unknown(split, request.shapes, self._router.home)
 
     # -- by coordinator
 

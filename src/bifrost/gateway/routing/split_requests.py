@@ -32,16 +32,14 @@ NO_TIMEOUT = -1
 """What a straight request has that asks for no timeout: it is no Produce."""
 
 
-def split_of(router: "Router", request: "Request", *, is_last: bool) -> Split | None:
-    """Take a request apart; None: a leader is unknown, and may be looked up.
+def split_of(request: "Request") -> Split:
+    """Take a request apart.
 
     Raises:
         MalformedFrame: the request does not parse.
     """
     shapes = request.shapes
-    split = Split(shapes.request, shapes.template, request.segments, request.body)
-    unknown = router.cluster.routes.unknown(split, shapes, router.home)
-    return split if is_last or not unknown else None
+    return Split(shapes.request, shapes.template, request.segments, request.body)
 
 
 class SplitRequest:
@@ -57,7 +55,9 @@ class SplitRequest:
 
     def send(self) -> None:
         """Send its parts."""
-        router, request, nodes = self._router, self._request, self._split.nodes() or [self._router.home]
+        router, request, nodes = self._router, self._request, self._split.nodes()
+        if not nodes and not self._split.has_absent:
+            nodes = [router.home]
         timeout_s, is_answered = request.way.timeout_s, True
         if request.api_key == ApiKey.PRODUCE:
             acks, timeout_ms = peek(_produce_fields(request.api_version), self._split.before, 0)
@@ -65,6 +65,8 @@ class SplitRequest:
             timeout_s = _produce_timeout_s(timeout_ms)
         if is_answered:
             self._turn, self._left = router.turn(), len(nodes)
+            if not nodes:
+                router.answer(self._turn, _merged(router, request, self._split))
         for node_id in nodes:
             part = self._split.part(node_id)
             link = router.link(node_id)
@@ -76,6 +78,9 @@ class SplitRequest:
                 self._note(node_id, frame, may_be_done=may_be_done)
 
             link.send(part, answered, timeout_s)
+        if not is_answered and self._split.has_absent:
+            # As KafkaApis does: otherwise the client would not learn that records are lost.
+            router.end("a record without an answer is for a partition that does not exist")
 
     def _note(self, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
         split, router = self._split, self._router
@@ -101,8 +106,7 @@ def straight_answer(
         WireError: the broker's answer cannot be read.
     """
     request = read_request(straight.segments)
-    shapes = request.shapes
-    split = Split(shapes.request, shapes.template, request.segments, request.body)
+    split = split_of(request)
     split.place(straight.node, straight.is_sure)
     _take(request, split, straight.node, frame, may_be_done=may_be_done)
     return _merged(router, request, split)

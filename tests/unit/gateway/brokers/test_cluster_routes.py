@@ -13,6 +13,7 @@ from bifrost.gateway.brokers import cluster_routes as module
 from bifrost.gateway.brokers.cluster_routes import AT_ONCE, MAX_LOOKED_UP, ClusterRoutes
 from bifrost.gateway.errors import BrokerError
 from bifrost.routes.keyed_parts import GROUP
+from bifrost.wire.error_codes import ErrorCode
 from support.stage import messages
 from support.stage.stage import broker_versions
 
@@ -95,6 +96,21 @@ async def test_leaders_and_coordinators_are_learnt_and_absent_topics_are_known_t
     assert await scene.routes.leader_of(b"orders", 0, "acme") == 7
     assert await scene.routes.leader_of(b"later", 0, "acme") == -1
     assert [sorted(one) for one in scene.broker.asked] == [["absent", "orders"], ["app"], ["later"]]
+
+
+@played
+async def test_what_the_gateway_may_not_see_hides_no_leader_that_is_known() -> None:
+    scene = Scene("orders")
+    await scene.leaders("acme", "orders")
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    hidden = [{"name": one, "error_code": denied} for one in ("orders", "billing")]
+
+    scene.routes.learn(messages.MetadataResponse(topics=hidden))
+
+    assert scene.leader("orders") == 7
+    found = scene.routes._by_name.find(b"billing")
+    assert found is not None
+    assert found.is_hidden
 
 
 @played

@@ -6,7 +6,7 @@ the test says.
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -385,3 +385,25 @@ class RoutedLine:
                 one.answer()
             await self.turns(1)
         raise AssertionError("it has no end")
+
+
+Scenario = Callable[[RoutedLine], Awaitable[None]]
+
+
+def played(scenario: Scenario, monkeypatch: pytest.MonkeyPatch, max_in_flight: int = 1000) -> RoutedLine:
+    """Play a scenario in an event loop of its own, beginning with a line to both brokers."""
+
+    async def play() -> RoutedLine:
+        line = RoutedLine(monkeypatch, max_in_flight)
+        line.let_connect()
+        line.send(line.produce(0), line.produce(1))
+        await line.turns(20)
+        for one in line.brokers.values():
+            one.read()
+            assert one.answer() == 1
+        await line.turns()
+        assert line.take_answers() == [1, 2]
+        await scenario(line)
+        return line
+
+    return asyncio.run(play())

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,31 +14,11 @@ from bifrost.tenancy.quotas.quota_entity import NAMESPACE
 from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.wire.error_codes import ErrorCode
 
-from .routed import NODES, RoutedLine
+from .routed import NODES, RoutedLine, played
 
 AT_ONCE = 64
 """As straight_relay.pyx says."""
 FIRST, SECOND = NODES
-Scenario = Callable[[RoutedLine], Awaitable[None]]
-
-
-def played(scenario: Scenario, monkeypatch: pytest.MonkeyPatch, max_in_flight: int = 1000) -> RoutedLine:
-    """Play a scenario in an event loop of its own, beginning with a line to both brokers."""
-
-    async def play() -> RoutedLine:
-        line = RoutedLine(monkeypatch, max_in_flight)
-        line.let_connect()
-        line.send(line.produce(0), line.produce(1))
-        await line.turns(20)
-        for one in line.brokers.values():
-            one.read()
-            assert one.answer() == 1
-        await line.turns()
-        assert line.take_answers() == [1, 2]
-        await scenario(line)
-        return line
-
-    return asyncio.run(play())
 
 
 def test_a_straight_request_leaves_within_the_turn_in_which_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
