@@ -39,6 +39,7 @@ from bifrost.wire.reader cimport (
 )
 
 cdef enum:
+    LONG_NAME_BITS = 8     # a name of 30 KiB takes as long as a hundred usual ones
     TALLY_TOPIC = 1
     TALLY_RECORDS = 2
     TALLY_ERROR = 3
@@ -220,7 +221,7 @@ cdef class Usage:
         key = PyBytes_FromStringAndSize(<const char*>name, size)
         found = PyDict_GetItemWithError(known, key)
         if found == NULL:
-            self.decided += 1
+            self.decided += 1 + (size >> LONG_NAME_BITS)
             topic = self.resolve(self, slot, key, is_physical)
             if topic.is_folded:
                 return topic  # Its names would be without bound.
@@ -249,7 +250,7 @@ cdef class Usage:
         if found != NULL:
             one = <TopicUsage><object>found
         else:
-            self.decided += 1
+            self.decided += 1 + (size >> LONG_NAME_BITS)
             one = self.resolve(self, slot, key, False)
             if not one.is_folded:  # Else its names would be without bound.
                 # Made only now: most clients' messages name no group.

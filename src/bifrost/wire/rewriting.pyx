@@ -136,7 +136,8 @@ cdef class Names:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
                 return <object>known
-        r.steps -= MISS_STEPS
+        # A name of 30 KiB takes as long as hundreds of usual ones, and is no topic's.
+        r.steps -= MISS_STEPS + (PyBytes_GET_SIZE(name) >> 2)
         if r.hot and r.steps < 0:
             return None
         return self.missing(slot, name)

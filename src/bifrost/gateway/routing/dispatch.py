@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bifrost.filters.error_response import error_response
 from bifrost.gateway.routing.fetch_polls import FetchPolls
 from bifrost.gateway.routing.keyed_requests import FOLLOWED, MOVED, KeyedRequest, codes_of
-from bifrost.gateway.routing.split_requests import SplitRequest, split_of
+from bifrost.gateway.routing.split_requests import MANY_ITEMS, SplitRequest, split_of
 from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
 from bifrost.routes.keyed_parts import Key
@@ -42,8 +42,8 @@ class Dispatch:
         """Serve this router."""
         self._router = router
         self._polls = FetchPolls(router)
-        self._waiting: tuple[Request, Split, list[bytes]] | None = None
-        """The request that waits for a look-up of leaders, and its unknown topics."""
+        self._waiting: tuple[Request, Split] | None = None
+        """The request that waits, taken apart."""
 
     def close(self) -> None:
         """Stop waiting for anything."""
@@ -59,10 +59,13 @@ class Dispatch:
         """
         kind = request.way.kind
         if kind in _BY_LEADER:
-            split, unknown = self._taken_apart(request)
-            if unknown and not is_last:
-                self._waiting = request, split, unknown
+            split = self._taken_apart(request)
+            # What names very many is taken apart in one turn of the loop, and sent in another.
+            must_wait = not is_last and split.partitions > MANY_ITEMS
+            if must_wait or (self._unknown(request, split) and not is_last):
+                self._waiting = request, split
                 return False
+            self._waiting = None
             if kind is RouteKind.FETCH:
                 self._polls.begin(self._router.turn(), request, split)
             else:
@@ -81,9 +84,9 @@ class Dispatch:
         """
         kind, routes, tenant = request.way.kind, self._router.cluster.routes, self._router.tenant or ""
         if kind in _BY_LEADER:
-            if self._waiting is None or self._waiting[0] is not request:
-                self._waiting = request, *self._taken_apart(request)
-            unknown = self._waiting[2]
+            split = self._taken_apart(request)
+            self._waiting = request, split
+            unknown = self._unknown(request, split)
             has_waited = await routes.look_up_leaders(unknown, tenant, by_id=request.shapes.is_by_id)
         else:
             assert kind is not None
@@ -93,11 +96,14 @@ class Dispatch:
         if has_waited:
             self._router.note_hit(ROUTES_LIMIT)
 
-    def _taken_apart(self, request: "Request") -> tuple[Split, list[bytes]]:
-        """Take a request apart, if it was not before it had to wait; also return the topics that are unknown now."""
-        waiting, self._waiting = self._waiting, None
-        split = split_of(request) if waiting is None or waiting[0] is not request else waiting[1]
-        return split, self._router.cluster.routes.unknown(split, request.shapes, self._router.home)
+    def _taken_apart(self, request: "Request") -> Split:
+        """Take a request apart, if it was not before it had to wait."""
+        waiting = self._waiting
+        return split_of(request) if waiting is None or waiting[0] is not request else waiting[1]
+
+    def _unknown(self, request: "Request", split: Split) -> list[bytes]:
+        """Decide where the parts go; return the topics that have to be looked up first."""
+        return self._router.cluster.routes.unknown(split, request.shapes, self._router.home)
 
     # -- by coordinator
 

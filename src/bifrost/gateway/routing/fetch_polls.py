@@ -293,7 +293,7 @@ class FetchPolls:
         self._waiting.popleft()
         frame = self._merged(fetch)
         split.release()
-        router.answer(fetch.turn, frame)
+        router.answer(fetch.turn, frame, items=split.partitions)
         self._start_next()
         return True
 

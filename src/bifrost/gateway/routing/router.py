@@ -27,7 +27,7 @@ from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.gateway.routing.route_turns import count_at_once, turns_of
-from bifrost.gateway.routing.split_requests import straight_answer, straight_timeout_s
+from bifrost.gateway.routing.split_requests import MANY_ITEMS, straight_answer, straight_timeout_s
 from bifrost.gateway.routing.straight_relay import StraightRouter
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
@@ -179,7 +179,7 @@ class Router(StraightRouter):
         try:
             while self.held:
                 request = self.held[0]
-                # What is not known then goes to any broker, which has the error for it.
+                # What is not known then has an error.
                 with suppress(BrokerError):
                     await self._dispatch.look_up(request)
                 done: asyncio.Future[None] = self.loop.create_future()
@@ -252,10 +252,20 @@ class Router(StraightRouter):
             self.turns.append(turn)
         return turn
 
-    def answer(self, turn: Turn | StraightRequest, frame: Buffer) -> None:
-        """Give an answer, a frame without its length; it leaves when those before it have."""
+    def answer(self, turn: Turn | StraightRequest, frame: Buffer, *, items: int = 0) -> None:
+        """Give an answer, a frame without its length; it leaves when those before it have.
+
+        Args:
+            turn: its place among the answers.
+            frame: the answer.
+            items: how many things it was put together of. If these are many, the session rewrites it in another turn of
+                the loop.
+        """
         turn.answer = frame
-        self.deliver()
+        if items > MANY_ITEMS:
+            self.loop.call_soon(self.deliver)
+        else:
+            self.deliver()
 
     def answer_error(self, turn: Turn, request: Request, code: ErrorCode) -> None:
         """Answer a request with an error for all that it is about."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Buffer = bytes | memoryview
 
+MANY_ITEMS = 1_000
+"""So many partitions take part of a millisecond to take apart, or to put together."""
+
 LATE_S = 5.0
 """How much later than a Produce asks for its answer may come: the broker itself gives up at the request's timeout, and
 tells so."""
@@ -66,7 +69,7 @@ class SplitRequest:
         if is_answered:
             self._turn, self._left = router.turn(), len(nodes)
             if not nodes:
-                router.answer(self._turn, _merged(router, request, self._split))
+                self._answer()
         for node_id in nodes:
             part = self._split.part(node_id)
             link = router.link(node_id)
@@ -83,12 +86,15 @@ class SplitRequest:
             router.end("a record without an answer is for a partition that does not exist")
 
     def _note(self, node_id: int, frame: Buffer | None, *, may_be_done: bool) -> None:
-        split, router = self._split, self._router
-        _take(self._request, split, node_id, frame, may_be_done=may_be_done)
+        _take(self._request, self._split, node_id, frame, may_be_done=may_be_done)
         self._left -= 1
         if not self._left:
-            assert self._turn is not None
-            router.answer(self._turn, _merged(router, self._request, split))
+            self._answer()
+
+    def _answer(self) -> None:
+        router, split = self._router, self._split
+        assert self._turn is not None
+        router.answer(self._turn, _merged(router, self._request, split), items=split.partitions)
 
 
 def straight_timeout_s(straight: StraightRequest) -> float:
