@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shape import Shape
+from bifrost.routes.split_request import SplitRequest
+from bifrost.routes.template import Template
 
 Buffer = bytes | memoryview
 
@@ -12,7 +14,7 @@ class StraightWay:
 
     Args:
         request: shape of the request.
-        response: that of the response.
+        template: of the response.
         has_request_tags: whether the request's header has tagged fields.
         has_response_tags: whether the response's header has them.
         is_by_id: whether topics are named by their IDs (KIP-516).
@@ -22,7 +24,7 @@ class StraightWay:
     def __init__(
         self,
         request: Shape,
-        response: Shape,
+        template: Template,
         *,
         has_request_tags: bool,
         has_response_tags: bool,
@@ -34,7 +36,7 @@ class StraightRequest:
     """A request that one broker gets as it is, and the place of its answer; `StraightRoutes.read` makes them."""
 
     segments: list[Buffer]
-    """The frame as the session has written it; given up when the answer is taken."""
+    """The frame as the session has written it, without records once it is sent; given up when the answer is taken."""
     node: int
     """The broker that leads all its partitions."""
     timeout_ms: int
@@ -45,6 +47,9 @@ class StraightRequest:
     """Whether the leaders were learnt so lately that none of them is a follower by now."""
     answer: Buffer | None
     """The answer, a frame without its length; None: it has not come yet."""
+
+    def let_go(self) -> int:
+        """Drop the records of a Produce, which are sent: its answer is compared with the rest."""
 
     def take(self, frame: Buffer) -> bool:
         """Take the broker's answer as it is; False: it has an error, a tagged field or another order, or is malformed.
@@ -68,8 +73,11 @@ class StraightRoutes:
         by_id: LeaderTable,
         find_way: Callable[[int, int], StraightWay | None],
     ) -> None: ...
-    def read(self, segments: list[Buffer], now_ms: int) -> StraightRequest | None:
-        """Return a request whose partitions all have the same leader, which is known; None: it is another one.
+    def read(self, segments: list[Buffer], now_ms: int) -> StraightRequest | SplitRequest | None:
+        """Return a request whose partitions all have leaders that are known; None: it is another one.
+
+        With the same leader for all it goes straight; one with several leaders is taken apart, unless it names more
+        than 64 partitions.
 
         Args:
             segments: the whole frame, with its length; they are kept.

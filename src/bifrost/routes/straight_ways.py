@@ -13,7 +13,7 @@ def straight_way(api_key: int, version: int) -> StraightWay | None:
     shapes = shapes_of(ApiKey(api_key), version)
     return StraightWay(
         shapes.request,
-        shapes.template.shape,
+        shapes.template,
         has_request_tags=shapes.request_header_is_flexible,
         has_response_tags=shapes.response_header_is_flexible,
         is_by_id=shapes.is_by_id,

@@ -5,10 +5,11 @@ from itertools import pairwise
 import pytest
 
 from bifrost.routes.leaders import LeaderTable
+from bifrost.routes.split_request import SplitRequest
 from bifrost.routes.straight import StraightRequest, StraightRoutes
 from bifrost.routes.straight_ways import straight_way
 from bifrost.wire.api_keys import ApiKey
-from unit.routes.split_case import NOT_LEADER, Case
+from unit.routes.split_case import NOT_LEADER, Case, index_of
 from unit.routes.test_split import VERSIONS
 
 NODE = 2
@@ -31,7 +32,8 @@ def of_one_leader(key: ApiKey, version: int, seed: int = 1) -> Case:
 
 
 def read(case: Case, now_ms: int = 0) -> StraightRequest | None:
-    return routes_of(case).read(pieces_of(case), now_ms)
+    found = routes_of(case).read(pieces_of(case), now_ms)
+    return None if isinstance(found, SplitRequest) else found
 
 
 def pieces_of(case: Case) -> list[bytes | memoryview]:
@@ -63,6 +65,50 @@ def test_a_request_of_one_leader_and_its_answer_pass_as_they_are(key: ApiKey, ve
     assert straight.take(answer)
     assert straight.answer is answer
     assert split.merged(case.response_head) is answer
+
+
+@pytest.mark.parametrize("version", [one for key, one in STRAIGHT if key == ApiKey.PRODUCE])
+@pytest.mark.parametrize("code", [0, NOT_LEADER])
+def test_records_that_are_sent_are_not_missed_when_the_answer_comes(version: int, code: int) -> None:
+    case = of_one_leader(ApiKey.PRODUCE, version)
+    for _, one in case.listed(case.request):
+        one.records = case.random.randbytes(20_000)
+    straight, answer = read(case), in_order(case, code)
+    assert straight is not None
+
+    straight.let_go()
+
+    left = b"".join(straight.segments)
+    assert int.from_bytes(left[:4], "big") == len(left) - 4 < 20_000
+    assert [(name, index_of(one)) for name, one in case.listed(case.read(0, left))] == [
+        (name, index_of(one)) for name, one in case.listed(case.request)
+    ]
+    assert all(not one.records for _, one in case.listed(case.read(0, left)))
+    assert straight.take(answer) == (code == 0)
+    split, whole = case.split(straight.segments or [left]), case.split()
+    for one in (split, whole):
+        one.take(NODE, answer, len(case.response_head))
+    assert bytes(split.merged(case.response_head)) == bytes(whole.merged(case.response_head))
+
+
+def test_few_records_and_lengths_that_are_written_in_another_way_stay() -> None:
+    case = of_one_leader(ApiKey.PRODUCE, 9)
+    name = next(iter(case.leaders))
+    for size, is_kept in ((4000, True), (20_000, False)):
+        case.request.topic_data = case.build(0, [(name, [0])]).topic_data
+        case.listed(case.request)[0][1].records = b"r" * size
+        frame = case.frame(0, case.request)
+        usual = (size + 1 & 0x7F | 0x80).to_bytes() + (
+            size + 1 >> 7 & 0x7F | (size >= 1 << 14) << 7
+        ).to_bytes()
+        usual += b"\1" if size >= 1 << 14 else b""
+        assert frame.count(usual + b"rrr") == 1
+        longer = frame.replace(usual + b"rrr", usual[:-1] + (usual[-1] | 0x80).to_bytes() + b"\0rrr")
+        for one, stays in ((frame, is_kept), (longer, True)):
+            straight = routes_of(case).read([one], 0)
+            assert isinstance(straight, StraightRequest)
+            straight.let_go()
+            assert (straight.segments == [one]) == stays
 
 
 @pytest.mark.parametrize(("key", "version"), STRAIGHT)
@@ -128,7 +174,9 @@ def test_other_requests_and_those_in_many_pieces_are_left_to_the_split() -> None
     routes = routes_of(case)
     assert routes.read([frame], 0) is not None
     assert routes.read([frame[:10], frame[10:]], 0) is None
-    assert routes.read([frame[:20], *(frame[at : at + 1] for at in range(20, len(frame)))], 0) is None
+    pieces = [frame[:-80], *(frame[at : at + 1] for at in range(len(frame) - 80, len(frame)))]
+    assert len(frame) > 110
+    assert routes.read(pieces, 0) is None
     for at in range(len(frame)):
         assert routes.read([frame[:at]], 0) is None
 

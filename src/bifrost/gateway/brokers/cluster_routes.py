@@ -23,6 +23,7 @@ from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
+from bifrost.routes.split_request import SplitRequest
 from bifrost.routes.straight import StraightRequest, StraightRoutes
 from bifrost.routes.straight_ways import straight_way
 from bifrost.tenancy.bounded_map import BoundedMap
@@ -112,12 +113,14 @@ class ClusterRoutes:
 
     # -- what is known
 
-    def straight(self, segments: list[bytes | memoryview]) -> StraightRequest | None:
-        """Return the request of a frame if one broker leads all that it names; None: that has to be found out."""
+    def straight(self, segments: list[bytes | memoryview]) -> StraightRequest | SplitRequest | None:
+        """Return the request of a frame if the leaders of all that it names are known; None: it is another one."""
         return self._straight.read(segments, self._now_ms())
 
     @property
-    def read_straight(self) -> Callable[[list[bytes | memoryview], int], StraightRequest | None]:
+    def read_straight(
+        self,
+    ) -> Callable[[list[bytes | memoryview], int], StraightRequest | SplitRequest | None]:
         """The same with the time, in milliseconds of the engine's monotonic clock, as compiled code calls it."""
         return self._straight.read
 

@@ -41,6 +41,7 @@ def couple(
         return transport
     transport = _taken(transport, client)
     if session.needs_whole:
+        cast("Router", broker).to = transport if isinstance(transport, SocketTransport) else None
         transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
         return transport
     one = cast(BrokerConnection, broker)

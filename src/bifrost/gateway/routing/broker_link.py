@@ -24,6 +24,7 @@ from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.routing.straight_relay import StraightLink, StraightRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.routes.split_request import SentPart
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.errors import FrameTooLarge
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Buffer = bytes | memoryview
-Answered = Callable[[Buffer | None, bool], None] | StraightRequest
-"""Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker. Of a
-straight request the router takes care (`Router.give`), so that no function is made for it."""
+Answered = Callable[[Buffer | None, bool], None] | StraightRequest | SentPart
+"""Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker. Of
+requests by leader the router takes care (`Router.give`), so that no function is made for them."""
 
 
 class _Part(NamedTuple):
@@ -57,8 +58,7 @@ class BrokerLink(StraightLink):
         """Connect to nothing yet; `forget` is called when the link is lost."""
         super().__init__()
         self._router, self.node_id, self._forget = router, node_id, forget
-        self._is_finishing = False
-        self._is_lost = self._waits_unanswered = self._has_unanswered = False
+        self._is_finishing = self._is_lost = False
 
     def send(self, segments: list[Buffer], answered: Answered | None, timeout_s: float) -> None:
         """Send a part.
@@ -82,15 +82,15 @@ class BrokerLink(StraightLink):
         """Whether parts wait to be written that no answer bounds: then the client may not be read."""
         connection = self.connection
         if connection is not None and not connection.is_write_paused and not self.unsent:
-            self._waits_unanswered = False
+            self.waits_unanswered = False
             return False
-        return self._waits_unanswered or any(one.answered is None for one in self.unsent)
+        return self.waits_unanswered or any(one.answered is None for one in self.unsent)
 
     def _write(self, segments: list[Buffer], answered: Answered | None, due_s: float) -> None:
         assert self.connection is not None
         assert self.connection.transport is not None
         if answered is None:
-            self._waits_unanswered = self._has_unanswered = True
+            self.waits_unanswered = self.has_unanswered = True
         else:
             self.awaited.append((answered, due_s))
             if self.timer is None:
@@ -268,7 +268,7 @@ class BrokerLink(StraightLink):
         if self._is_lost:
             return
         # A broker that cannot take what it need not answer closes the connection, and so does the gateway.
-        has_dropped = self._has_unanswered or any(one.answered is None for one in self.unsent)
+        has_dropped = self.has_unanswered or any(one.answered is None for one in self.unsent)
         self.close()
         self._forget()
         log.debug("route_lost", node_id=self.node_id, tenant=self._router.tenant, detail=detail)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from bifrost.filters.error_response import error_response
 from bifrost.gateway.routing.fetch_polls import FetchPolls
 from bifrost.gateway.routing.keyed_requests import FOLLOWED, MOVED, KeyedRequest, codes_of
-from bifrost.gateway.routing.split_requests import MANY_ITEMS, SplitRequest, split_of
+from bifrost.gateway.routing.split_requests import split_of, split_request
 from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
 from bifrost.routes.keyed_parts import Key
 from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
 from bifrost.routes.route_kinds import RouteKind
 from bifrost.routes.split import Split
+from bifrost.routes.split_request import MANY_ITEMS
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import FindCoordinatorResponse, MetadataResponse
@@ -69,7 +70,7 @@ class Dispatch:
             if kind is RouteKind.FETCH:
                 self._polls.begin(self._router.turn(), request, split)
             else:
-                SplitRequest(self._router, request, split).send()
+                self._router.send_split(split_request(request, split), self._router.home)
             return True
         if kind in _SINGLE or kind in _LISTS:
             return self._begin_keyed(request, kind, is_last=is_last)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bifrost.routes.route_kinds import RouteKind, route_kind
 from bifrost.routes.shapes import Shapes, shapes_of
+from bifrost.routes.split_request import ANSWER_TIMEOUT_S
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode
@@ -18,9 +19,6 @@ from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.schema import request_schema, response_schema
 
 Buffer = bytes | memoryview
-
-ANSWER_TIMEOUT_S = 60.0
-"""How long a broker's answer may take: Kafka's default of `default.api.timeout.ms`, after which a client gives up."""
 
 REBALANCE_TIMEOUT_S = 1800.0
 """The same for what a broker answers when all members of a group have come: Kafka's default of

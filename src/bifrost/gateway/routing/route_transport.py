@@ -22,6 +22,7 @@ class RouteTransport(asyncio.Transport):
         """
         super().__init__()
         self._receive, self._read, self._on_close = receive, read, close
+        self.writelines = receive  # type: ignore[assignment, method-assign]  # no Python frame per read
         self._is_closing, self._is_reading = False, True
 
     def write(self, data: Any) -> None:
@@ -63,6 +64,7 @@ class RouteTransport(asyncio.Transport):
         """Close the connections to all brokers."""
         if not self._is_closing:
             self._is_closing = True
+            del self.writelines
             self._on_close()
 
     def abort(self) -> None:

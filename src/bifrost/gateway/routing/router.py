@@ -27,8 +27,9 @@ from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.gateway.routing.route_turns import count_at_once, turns_of
-from bifrost.gateway.routing.split_requests import MANY_ITEMS, straight_answer, straight_timeout_s
+from bifrost.gateway.routing.split_requests import taken_apart
 from bifrost.gateway.routing.straight_relay import StraightRouter
+from bifrost.routes.split_request import MANY_ITEMS, SentPart, SplitRequest
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.api_keys import ApiKey
@@ -129,11 +130,11 @@ class Router(StraightRouter):
     # -- from the session
 
     def route(self, frames: list[list[Buffer]], is_tried: bool) -> None:
-        """Route the requests that do not go straight to a broker, and those behind them.
+        """Route the requests about which compiled code does not decide, and those behind them.
 
         Args:
             frames: the requests, in their order.
-            is_tried: whether the first one is known not to go straight.
+            is_tried: whether compiled code has left the first one to Python code.
         """
         if not self._awaits_turn and not self._route_turns.has(self.tenant):
             at_once = count_at_once(frames)
@@ -148,12 +149,12 @@ class Router(StraightRouter):
             self.update()
 
     def _route(self, frame: list[Buffer], *, is_tried: bool = False) -> None:
-        straight = None if self.held or is_tried else self.cluster.routes.straight(frame)
-        if straight is not None:
-            if straight.is_answered and not self.is_closed:
-                self.turns.append(straight)
-            answered = straight if straight.is_answered else None
-            self.link(straight.node).send(straight.segments, answered, straight_timeout_s(straight))
+        found = None if self.held or is_tried else self.cluster.routes.straight(frame)
+        if isinstance(found, StraightRequest):
+            self.send_straight(found)
+            return
+        if found is not None:
+            self.send_split(found, self.home)
             return
         request = read_request(frame)
         if self.held or not self._dispatch.begin(request, is_last=False):
@@ -252,7 +253,7 @@ class Router(StraightRouter):
             self.turns.append(turn)
         return turn
 
-    def answer(self, turn: Turn | StraightRequest, frame: Buffer, *, items: int = 0) -> None:
+    def answer(self, turn: Turn | SplitRequest, frame: Buffer, *, items: int = 0) -> None:
         """Give an answer, a frame without its length; it leaves when those before it have.
 
         Args:
@@ -295,14 +296,41 @@ class Router(StraightRouter):
         if self.is_closed:
             return
         try:
-            if not isinstance(answered, StraightRequest):
+            if isinstance(answered, SentPart):
+                if self.take_part(answered, frame, may_be_done):
+                    self.deliver()
+            elif not isinstance(answered, StraightRequest):
                 answered(frame, may_be_done)
-            elif frame is None or not answered.take(frame):
-                self.answer(answered, straight_answer(self, answered, frame, may_be_done=may_be_done))
             else:
+                if frame is None or not answered.take(frame):
+                    whole = taken_apart(answered)
+                    whole.take(answered.node, frame, may_be_done)
+                    answered.answer = self.join(whole)
                 self.deliver()
         except Exception as error:
             self.fail(error)
+
+    def refuse_absent(self, whole: SplitRequest, *, is_all: bool) -> None:
+        """Take note that a request names partitions that do not exist; with `is_all` it is answered with that alone."""
+        if not whole.is_answered:
+            # As KafkaApis does: otherwise the client would not learn that records are lost.
+            self.end("a record without an answer is for a partition that does not exist")
+        elif is_all:
+            self.complete(whole)
+
+    def complete(self, whole: SplitRequest) -> None:
+        """Answer a request that all its brokers have answered."""
+        try:
+            if not self.is_closed:
+                self.answer(whole, self.join(whole), items=whole.split.partitions)
+        except Exception as error:
+            self.fail(error)
+
+    def join(self, whole: SplitRequest) -> Buffer:
+        """Return the answer to a request that all its brokers have answered; forget leaders that they deny to be."""
+        if whole.split.has_error:
+            self.cluster.routes.forget_leaders(whole.split.stale(), by_id=whole.is_by_id)
+        return whole.merged()
 
     def update(self) -> None:
         """Let the client's connection decide anew which side is read."""
@@ -342,7 +370,7 @@ class Router(StraightRouter):
 
     def _close(self) -> None:
         """End: what the client has produced still goes to the brokers, as bytes do that a socket has taken."""
-        self.is_closed, self.transport, self.is_read = True, None, True
+        self.is_closed, self.transport, self.to, self.is_read = True, None, None, True
         self._dispatch.close()
         self.turns.clear()
         for task in self._side_tasks:

@@ -11,6 +11,8 @@ from bifrost.gateway.routing.broker_link import BrokerLink
 from bifrost.gateway.routing.context import RoutedClient
 from bifrost.gateway.routing.request import Request
 from bifrost.gateway.routing.router import Turn
+from bifrost.gateway.sockets.socket_transport import SocketTransport
+from bifrost.routes.split_request import SentPart, SplitRequest
 from bifrost.routes.straight import StraightRequest
 from bifrost.wire.framer import Framer
 
@@ -29,6 +31,10 @@ class StraightLink:
     """What the broker has still to answer, in order: who gets the answer, and until when, by the loop's time."""
     unsent: deque[Any]
     """What is not sent yet, in order."""
+    waits_unanswered: bool
+    """Whether requests that the broker does not answer may wait to be written."""
+    has_unanswered: bool
+    """Whether the broker was sent such requests."""
 
     def __init__(self) -> None:
         """Begin without a connection."""
@@ -50,7 +56,7 @@ class StraightRouter:
         loop: the event loop.
     """
 
-    turns: deque[Turn | StraightRequest]
+    turns: deque[Turn | StraightRequest | SplitRequest]
     """The requests that await an answer, in order, and those whose answer waits for others."""
     held: deque[Request]
     """Requests that wait for a look-up."""
@@ -58,6 +64,8 @@ class StraightRouter:
     """Frames that wait to be routed, behind those."""
     links: dict[int, BrokerLink]
     """The links for requests, but for long polls, by the brokers' node IDs."""
+    to: SocketTransport | None
+    """The client's transport, into which answers go without Python; None: the client writes them."""
     is_closed: bool
     """Whether the client's connection is over."""
 
@@ -65,7 +73,7 @@ class StraightRouter:
         self,
         client: RoutedClient,
         session: Forwarding,
-        read: Callable[[list[Buffer], int], StraightRequest | None],
+        read: Callable[[list[Buffer], int], StraightRequest | SplitRequest | None],
         waiting: dict[str | None, Any],
         loop: asyncio.AbstractEventLoop,
     ) -> None: ...
@@ -76,6 +84,28 @@ class StraightRouter:
 
         Args:
             segments: the frames, with their lengths; the list stays the caller's.
+        """
+
+    def send_straight(self, straight: StraightRequest) -> None:
+        """Send a request to the one broker that leads its partitions."""
+
+    def send_split(self, whole: SplitRequest, elsewhere: int) -> None:
+        """Send each broker its part of a request.
+
+        Args:
+            whole: the request.
+            elsewhere: the broker that gets a request without partitions.
+        """
+
+    def take_part(self, part: SentPart, frame: Buffer | None, may_be_done: bool) -> bool:
+        """Take the answer of a broker to its part; return whether the request is answered now.
+
+        After the last one it is, or in another turn of the loop if it has very many partitions.
+
+        Args:
+            part: what awaits it.
+            frame: the answer, in memory that stays as it is; None: it is lost.
+            may_be_done: whether the broker may have had the part.
         """
 
     def deliver(self) -> None:

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Straight requests at a single address, from the client's socket to their broker's and back, in compiled code.
+"""Requests by leader at a single address, from the client's socket to their brokers' and back, in compiled code.
 
-    client's relay ──▶ StraightRouter.receive ──▶ the socket of the broker that leads all its partitions
-                         │ another request, a broker without a connection, or one behind requests that wait
+    client's relay ──▶ StraightRouter.receive ──▶ the sockets of the brokers that lead its partitions
+                         │ another request, or one behind requests that wait
                          └──────────▶ Router.route
 
-    client's socket ◀── session ◀── StraightRelay ◀── that broker's socket
+    client's socket ◀── session ◀── StraightRelay ◀── those brokers' sockets; the last answer completes a split request
                                       │ an error, an answer to anything else, or bytes that are no frame
                                       └──────────▶ BrokerLink.take_frames
 
@@ -24,14 +24,16 @@ from bifrost.forwarding.lane cimport PASSES
 from bifrost.gateway.sockets.frame_relay cimport CompiledRelay
 from bifrost.wire.framer cimport Framer
 
-from bifrost.gateway.routing.split_requests import straight_timeout_s
+from bifrost.routes.split_request cimport MANY, SentPart, SplitRequest, timeout_of
+from bifrost.routes.straight cimport StraightRequest
+
 from bifrost.routes.frame_cutter import cut_frames
-from bifrost.routes.straight import StraightRequest
 from bifrost.wire.errors import FrameTooLarge
 from bifrost.wire.window import keep
 
 cdef enum:
-    AT_ONCE = 64    # requests that are sent on as they arrive, some 0.2 ms; `route_turns.py` has the others
+    AT_ONCE = 64    # requests that are sent on as they arrive, or partitions of those that are taken apart, some 0.2 ms;
+                    # `route_turns.py` has the others
 
 
 cdef class StraightLink:
@@ -40,6 +42,7 @@ cdef class StraightLink:
     def __init__(self):
         self.connection = self.task = self.timer = None
         self.awaited, self.unsent = deque(), deque()
+        self.waits_unanswered = self.has_unanswered = False
 
     cpdef bint is_open(self) except -1:
         connection = self.connection
@@ -61,7 +64,7 @@ cdef class StraightRouter:
 
     def receive(self, list segments not None):
         """Send whole frames of requests on. What is answered at once is given back later: the session still writes."""
-        cdef Py_ssize_t done = 0, count
+        cdef Py_ssize_t done = 0, count, left = AT_ONCE, cost
         cdef bint is_tried = False
         if self.is_closed:
             return
@@ -69,11 +72,13 @@ cdef class StraightRouter:
         try:
             frames = cut_frames(segments)
             count = len(frames)
-            if not self.held and not self.fresh and self.client.tenant not in self.waiting:
-                while done < count and done < AT_ONCE:
-                    is_tried = not self.send_straight(<list>frames[done])
+            if not self.held and not self.fresh and not (self.waiting and self.client.tenant in self.waiting):
+                while done < count and left > 0:
+                    cost = self.send_on(<list>frames[done])
+                    is_tried = not cost
                     if is_tried:
                         break
+                    left -= cost
                     done += 1
             if done < count:
                 self.route(frames[done:] if done else frames, is_tried)
@@ -84,26 +89,54 @@ cdef class StraightRouter:
         if self.turns and self.turns[0].answer is not None:
             self.loop.call_soon(self.deliver)
 
-    cdef bint send_straight(self, list frame) except -1:
-        """Send a request to the broker that leads all its partitions; False: it goes another way."""
-        cdef StraightLink link
-        cdef int64_t now_ns = clock_ns()
-        straight = self.read(frame, now_ns // 1_000_000)
-        if straight is None or not straight.is_answered:
-            return False
-        found = self.links.get(straight.node)
+    cdef Py_ssize_t send_on(self, list frame) except -1:
+        """Send a request to the brokers that lead its partitions; return what it cost, 0: it goes another way."""
+        cdef SplitRequest whole
+        found = self.read(frame, clock_ns() // 1_000_000)
         if found is None:
-            return False
+            return 0
+        if type(found) is SplitRequest:
+            whole = <SplitRequest>found
+            self.send_split(whole, -1)
+            return whole.split.count
+        self.send_straight(found)
+        return 1
+
+    def send_straight(self, StraightRequest straight not None):
+        """Send a request to the one broker that leads its partitions."""
+        if straight.is_answered and not self.is_closed:
+            self.turns.append(straight)
+        self.send_to(straight.node, straight.segments, straight if straight.is_answered else None,
+                     timeout_of(straight.timeout_ms))
+        straight.let_go()
+
+    def send_split(self, SplitRequest whole not None, elsewhere):
+        """Send each broker its part of a request."""
+        cdef list parts = whole.parts(elsewhere)
+        if whole.is_answered and not self.is_closed:
+            self.turns.append(whole)
+        for node, segments in parts:
+            self.send_to(node, segments, SentPart(whole, node) if whole.is_answered else None, whole.timeout_s)
+        if whole.split.has_absent:
+            self.refuse_absent(whole, is_all=not parts)
+
+    cdef int send_to(self, node, list segments, answered, double timeout_s) except -1:
+        cdef StraightLink link
+        cdef double due_s
+        found = self.links.get(node)
+        if found is None or not (<StraightLink>found).is_ready():
+            self.link(node).send(segments, answered, timeout_s)
+            return 0
         link = <StraightLink>found
-        if not link.is_ready():
-            return False
-        due_s = now_ns / 1e9 + straight_timeout_s(straight)
-        self.turns.append(straight)
-        link.awaited.append((straight, due_s))
-        if link.timer is None:
-            link.watch(due_s)
-        link.connection.transport.writelines(straight.segments)
-        return True
+        if answered is None:
+            link.waits_unanswered = link.has_unanswered = True
+        else:
+            due_s = clock_ns() / 1e9 + timeout_s
+            link.awaited.append((answered, due_s))
+            if link.timer is None:
+                link.watch(due_s)
+        link.connection.transport.writelines(segments)
+        return 0
 
     # -- answers
 
@@ -112,15 +145,35 @@ cdef class StraightRouter:
         if not link.awaited:
             return False
         answered = link.awaited[0][0]
-        if type(answered) is not StraightRequest or not answered.take(frame):
+        if type(answered) is SentPart:
+            link.awaited.popleft()
+            self.take_part(<SentPart>answered, keep(frame), True)
+            return True
+        if type(answered) is not StraightRequest or not (<StraightRequest>answered).take(frame):
             return False
         link.awaited.popleft()
         if (self.turns and self.turns[0] is answered and not self.is_closed and not self.is_receiving
                 and not self.is_in_batch and not self.is_delivering and self.passes(frame)):
             self.turns.popleft()
             return True
-        answered.answer = keep(frame)
+        (<StraightRequest>answered).answer = keep(frame)
         return True
+
+    cpdef bint take_part(self, SentPart part, frame, bint may_be_done) except -1:
+        """Take the answer of a broker to its part, None: it is lost; return whether the request is answered now."""
+        cdef SplitRequest whole = part.whole
+        if self.is_closed:
+            return False
+        try:
+            if not whole.note(part.node, frame, may_be_done):
+                return False
+            if whole.split.count > MANY:
+                self.loop.call_soon(self.complete, whole)
+            else:
+                whole.answer = self.join(whole) if whole.split.has_error else whole.merged()
+        except Exception as error:
+            self.fail(error)
+        return whole.answer is not None
 
     cdef bint passes(self, frame) except -1:
         """Let the session send an answer to the client; False: it has to decide, in its Python code."""
@@ -149,7 +202,16 @@ cdef class StraightRouter:
             if rest:
                 self.client.broker_frames(rest, self.framer)
             elif self.session.to_client:
-                self.client.flush()
+                self.write_answers()
+        return 0
+
+    cdef int write_answers(self) except -1:
+        """Write the answers that have passed; whether anything else is to be done, the client's Python code decides."""
+        if self.to is None or not self.session.is_read_on() or not self.client.is_reading:
+            self.client.flush()
+        else:
+            self.to.writelines(self.session.to_client)
+            self.session.to_client.clear()
         return 0
 
     def deliver(self):
