@@ -79,6 +79,27 @@ def in_order(messages: list[Any], count: int) -> None:
         assert own == sorted(own)
 
 
+def test_clients_read_large_answers_of_all_leaders(endpoint: Endpoint, topic: str) -> None:
+    """They have the records of one broker, and partitions of the others without any, perhaps of the same topic again."""
+    count, filling = 240, b"." * 20_000
+    producer = Producer(endpoint.for_confluent | {"linger.ms": 50})
+    for number in range(count):
+        producer.produce(topic, b"%d" % number, filling, partition=number % PARTITIONS)
+    assert producer.flush(WAIT_S) == 0
+
+    in_order(consume(endpoint, topic, count, f"large-{topic}"), count)
+    consumer = KafkaConsumer(
+        topic,
+        **endpoint.for_python,
+        group_id=f"large-python-{topic}",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=WAIT_S * 1000,
+    )
+    found = sorted(int(next(consumer).value) for _ in range(count))
+    consumer.close()
+    assert found == list(range(count))
+
+
 def test_clients_see_one_broker_that_leads_everything(
     gateway: GatewayProcess, admin: AdminClient, topic: str
 ) -> None:
