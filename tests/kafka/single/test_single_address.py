@@ -80,7 +80,7 @@ def in_order(messages: list[Any], count: int) -> None:
 
 
 def test_clients_read_large_answers_of_all_leaders(endpoint: Endpoint, topic: str) -> None:
-    """They have the records of one broker, and partitions of the others without any, perhaps of the same topic again."""
+    """They have the records of one broker, and partitions of the others without any, perhaps of the same topic."""
     count, filling = 240, b"." * 20_000
     producer = Producer(endpoint.for_confluent | {"linger.ms": 50})
     for number in range(count):
