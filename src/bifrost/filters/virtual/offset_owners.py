@@ -33,8 +33,9 @@ MAX_OFFSET_GROUPS = 10_000
 that would need more is refused. Each costs the coordinator what a consumer group does."""
 OWNER_ROUNDS = 16
 """For so many rounds of a loop stands the name of an offset group, which takes some 15 us to make."""
-MAX_NAMES = 4 * 1024 * 1024
-"""Most characters of their names: a name of 32 KiB would be written 127 times."""
+MAX_NAMES = 1024 * 1024
+"""Most characters of their names, a hundred for each of as many groups: a name of 32 KiB would be written 127 times, and
+4 MiB of names keep a broker for 100 ms."""
 LIMIT = "virtual_offset_groups"
 """What the metrics call both."""
 

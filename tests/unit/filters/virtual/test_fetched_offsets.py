@@ -193,7 +193,7 @@ def test_with_a_ratio_the_first_of_each_physical_partition_is_the_groups_own(sta
 
 def test_long_names_of_groups_are_not_written_a_hundred_times(stage: Stage) -> None:
     divided(stage, "orders", partitions=PartitionMap(256, 2))
-    names = {f"{number:030000}": None for number in range(4)}
+    names = {f"{number:07500}": None for number in range(4)}
 
     assert (
         stage.play()
