@@ -16,6 +16,7 @@ class RouteKind(Enum):
     CONTROLLER = "the controller, or a broker that asks it"
     LEADERS = "the leader of each partition; the answers are merged"
     FETCH = "the leader of each partition; one long poll of all"
+    SHARE = "the leader of each partition; a share session with each"
     GROUP = "the coordinator of its group"
     GROUPS = "the coordinator of each group; the answers are merged"
     TRANSACTION = "the coordinator of its transactional ID"
@@ -59,7 +60,10 @@ ROUTE_KINDS: dict[ApiKey, RouteKind] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: RouteKind.ANY,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: RouteKind.GROUP,
     ApiKey.CONSUMER_GROUP_DESCRIBE: RouteKind.GROUPS,
+    ApiKey.SHARE_GROUP_HEARTBEAT: RouteKind.GROUP,
     ApiKey.SHARE_GROUP_DESCRIBE: RouteKind.GROUPS,
+    ApiKey.SHARE_FETCH: RouteKind.SHARE,
+    ApiKey.SHARE_ACKNOWLEDGE: RouteKind.SHARE,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: RouteKind.GROUPS,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: RouteKind.GROUP,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: RouteKind.GROUP,
@@ -88,10 +92,6 @@ ROUTE_KINDS: dict[ApiKey, RouteKind] = {
     ApiKey.EXPIRE_DELEGATION_TOKEN: RouteKind.OWN,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: RouteKind.OWN,
 }
-
-NOT_ROUTED = frozenset({ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
-"""APIs that the gateway serves, but not behind a single address: those of members of share groups, whose sessions
-(KIP-932) have an epoch for each broker."""
 
 
 def route_kind(api_key: int) -> RouteKind | None:

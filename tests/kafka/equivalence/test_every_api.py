@@ -24,7 +24,6 @@ import share_scenarios as share
 import transaction_scenarios as transaction
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
-from bifrost.routes.route_kinds import NOT_ROUTED
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
@@ -117,20 +116,9 @@ LOSSES = (
 """What happens to three brokers after each sixth of the scenarios."""
 
 
-OF_SHARE_GROUPS = NOT_ROUTED | {
-    ApiKey.SHARE_GROUP_DESCRIBE,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-}
-"""Their scenarios have members of share groups, which a single address does not offer."""
-
-
 def cases() -> Iterator[tuple[ApiKey, int, Scenario]]:
     """Yield every version that the schemas have of every API, with each of the API's scenarios."""
     for api_key, scenarios in SCENARIOS.items():
-        if IS_SINGLE_ADDRESS and api_key in OF_SHARE_GROUPS:
-            continue
         for version in request_schema(api_key).versions:
             for scenario in scenarios:
                 yield api_key, version, scenario

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bifrost.routes.route_kinds import NOT_ROUTED
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message, Struct
@@ -237,11 +236,9 @@ class World:
 
 
 def _show_one_address(values: dict[str, Any]) -> None:
-    """Leave out what a single address does not have: the racks of its brokers, and members of share groups."""
+    """Leave out what a single address does not have: the racks of its brokers."""
     if "rack" in values:
         values["rack"] = "left out"
-    if "api_keys" in values:
-        values["api_keys"] = [one for one in values["api_keys"] if one["api_key"] not in NOT_ROUTED]
 
 
 def _is_about(item: Any, prefix: str) -> bool:

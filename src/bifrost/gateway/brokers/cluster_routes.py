@@ -22,11 +22,14 @@ from bifrost.routes.fetch_session import FetchMemory
 from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shapes import Shapes
+from bifrost.routes.shares.share_session import Key as Partition
+from bifrost.routes.shares.share_session import ShareMemory
 from bifrost.routes.split import Split
 from bifrost.routes.split_request import SplitRequest
 from bifrost.routes.straight import StraightRequest, StraightRoutes
 from bifrost.routes.straight_ways import straight_way
 from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.tenancy.brokers import NO_NODE
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FindCoordinatorRequest, MetadataRequest
@@ -54,6 +57,9 @@ metadata of what they use, from which the leaders are learnt, before they name s
 
 KNOWN_AT_ONCE = 5_000
 """Names that wait, and are known by now, that are passed over in one turn."""
+
+LEADERLESS_MS = 1_000
+"""How long it is believed that a partition of a share session has no leader (split.pyx has the same for requests)."""
 
 MAX_WAIT_S = 10.0
 """How long a request waits for its look-up; then it has a retriable error."""
@@ -104,6 +110,7 @@ class ClusterRoutes:
         self._straight = StraightRoutes(self._by_name, self._by_id, straight_way)
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
         self.fetch_memory = FetchMemory()
+        self.share_memory = ShareMemory()
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
         self._line = LookUpLine("routes", self._have_turn, self._fail, now_ms, workers)
         self._waiting: dict[str, deque[_Waiter]] = {}
@@ -131,6 +138,21 @@ class ClusterRoutes:
         """
         table = self._by_id if shapes.is_by_id else self._by_name
         return split.lead(table, elsewhere, self._now_ms(), MAX_LOOKED_UP, shapes.is_by_id)
+
+    def unknown_leaders(self, partitions: Iterable[Partition]) -> list[bytes]:
+        """Return the IDs of the topics that have to be looked up, so that the leaders of these partitions are known."""
+        asked_again_ms = self._now_ms() - LEADERLESS_MS
+        unknown: dict[bytes, None] = {}
+        for topic_id, index in partitions:
+            leaders = self._by_id.find(topic_id)
+            if leaders is None or (leaders[index] == NO_NODE and leaders.known_ms < asked_again_ms):
+                unknown[topic_id] = None
+        return list(unknown)
+
+    def leader_by_id(self, partition: Partition) -> int:
+        """Return the leader of a partition; -1: there is none, or none is known."""
+        leaders = self._by_id.find(partition[0])
+        return NO_NODE if leaders is None else leaders[partition[1]]
 
     def coordinator(self, key: Key) -> int | None:
         """Return the coordinator of a group or transactional ID; None: it is not known."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bifrost.filters.error_response import error_response
 from bifrost.gateway.routing.fetch_polls import FetchPolls
 from bifrost.gateway.routing.keyed_requests import FOLLOWED, MOVED, KeyedRequest, codes_of
+from bifrost.gateway.routing.share_requests import ShareRequests
 from bifrost.gateway.routing.split_requests import split_of, split_request
 from bifrost.routes import keyed_parts
 from bifrost.routes.gathered import gathered
@@ -43,6 +44,7 @@ class Dispatch:
         """Serve this router."""
         self._router = router
         self._polls = FetchPolls(router)
+        self._shares = ShareRequests(router)
         self._waiting: tuple[Request, Split] | None = None
         """The request that waits, taken apart."""
 
@@ -50,6 +52,7 @@ class Dispatch:
         """Stop waiting for anything."""
         self._waiting = None
         self._polls.close()
+        self._shares.close()
 
     def begin(self, request: "Request", *, is_last: bool) -> bool:
         """Send a request; False: it has to wait for a look-up first.
@@ -71,6 +74,9 @@ class Dispatch:
                 self._polls.begin(self._router.turn(), request, split)
             else:
                 self._router.send_split(split_request(request, split), self._router.home)
+            return True
+        if kind is RouteKind.SHARE:
+            self._shares.begin(request)
             return True
         if kind in _SINGLE or kind in _LISTS:
             return self._begin_keyed(request, kind, is_last=is_last)

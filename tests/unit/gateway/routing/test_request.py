@@ -69,7 +69,7 @@ def test_only_requests_by_leader_have_shapes() -> None:
     assert way_of(ApiKey.FETCH, 12).shapes is not None
 
 
-@pytest.mark.parametrize("key", [ApiKey.SHARE_FETCH, ApiKey.API_VERSIONS])
+@pytest.mark.parametrize("key", [ApiKey.VOTE, ApiKey.API_VERSIONS])
 def test_what_is_not_routed_is_a_bug(key: ApiKey) -> None:
     with pytest.raises(AssertionError, match="not routed"):
         way_of(key, 1)
