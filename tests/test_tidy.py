@@ -40,6 +40,7 @@ WITHOUT_TWIN = {
     "gateway/routing/fetch_polls.py": "polls brokers: tests/kafka/single",
     "gateway/routing/keyed_requests.py": "asks coordinators: tests/kafka/single",
     "gateway/routing/router.py": "sends to brokers: tests/kafka/single",
+    "gateway/routing/share_acknowledgements.py": "a part of share_requests.py, whose tests have it",
     "gateway/routing/split_requests.py": "sends to brokers: tests/kafka/single",
     "gateway/producing/transactional_producer.py": "asks brokers: tests/kafka/state",
     "gateway/state/gateway_state.py": "asks brokers: tests/kafka/state",

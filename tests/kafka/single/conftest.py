@@ -17,7 +17,9 @@ def gateway(
     kafka_cluster: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("single")
-    with GatewayProcess(directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True) as process:
+    with GatewayProcess(
+        directory, kafka_cluster.bootstrap, brokers=3, is_single_address=True, has_admin=True
+    ) as process:
         yield process
 
 

@@ -127,10 +127,13 @@ class JavaClients:
         grouped = {} if group is None else {"group.id": group}
         return int(self("open", "consumer", own | grouped | _properties(endpoint, options)))
 
-    def share_consumer(self, endpoint: Endpoint, group: str) -> int:
-        """Open a member of a share group (KIP-932, from 4.2 on); polling acknowledges what was polled before."""
+    def share_consumer(self, endpoint: Endpoint, group: str, **options: str) -> int:
+        """Open a member of a share group (KIP-932, from 4.2 on).
+
+        Polling acknowledges what was polled before, unless `share_acknowledgement_mode` is `explicit`.
+        """
         own = {"key.deserializer": DESERIALIZER, "value.deserializer": DESERIALIZER, "group.id": group}
-        return int(self("open", "share consumer", own | _properties(endpoint, {})))
+        return int(self("open", "share consumer", own | _properties(endpoint, options)))
 
     def admin(self, endpoint: Endpoint) -> int:
         """Open an admin client."""

@@ -98,6 +98,39 @@ class Driver:
             records += self.poll(consumer)
         return records + self.poll(consumer, 100)
 
+    def poll_shared(self, consumer: int, answers: dict[str, str], timeout_ms: int = 500) -> list[list[Any]]:
+        """Poll as a member of a share group that acknowledges explicitly.
+
+        Args:
+            consumer: the member.
+            answers: the AcknowledgeType for the first delivery of a value that is not accepted.
+            timeout_ms: how long to wait for records.
+        Returns:
+            Partition, offset, value, how often it was delivered, and what the commit threw for the partition.
+        """
+        client, types = self._clients[consumer], self._kafka.clients.consumer.AcknowledgeType
+        records = list(client.poll(self._java.time.Duration.ofMillis(timeout_ms)))
+        for one in records:
+            is_first = int(one.deliveryCount().get()) == 1
+            client.acknowledge(
+                one, types.valueOf(answers.get(str(one.value()), "ACCEPT") if is_first else "ACCEPT")
+            )
+        thrown = {}
+        for entry in client.commitSync().entrySet():
+            if entry.getValue().isPresent():
+                name = str(entry.getValue().get().getClass().getSimpleName())
+                thrown[int(entry.getKey().partition())] = name
+        return [
+            [
+                int(one.partition()),
+                int(one.offset()),
+                str(one.value()),
+                int(one.deliveryCount().get()),
+                thrown.get(int(one.partition())),
+            ]
+            for one in records
+        ]
+
     def assignment(self, consumer: int) -> list[list[Any]]:
         return sorted(
             [str(one.topic()), int(one.partition())] for one in self._clients[consumer].assignment()

@@ -7,7 +7,7 @@ from bifrost.gateway.routing.request import way_of
 from bifrost.routes.shares import share_parts
 from bifrost.routes.shares.share_answers import ShareAnswers
 from bifrost.routes.shares.share_parts import Batches, Result
-from bifrost.routes.shares.share_session import Key, ShareSession
+from bifrost.routes.shares.share_session import INITIAL_EPOCH, Key, ShareSession
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -105,11 +105,18 @@ class ShareCall:
     def refusal(self) -> ErrorCode:
         """Return what is wrong with it whatever the session is, or NONE.
 
-        Source: SharePartitionManager.newContext and acknowledgeSessionUpdate.
+        Source: SharePartitionManager.newContext and acknowledgeSessionUpdate; KIP-1222: a request that renews locks
+        asks for no records.
         """
-        if self.message.share_session_epoch != 0:
+        fetch = self.fetch
+        limits = (
+            () if fetch is None else (fetch.max_wait_ms, fetch.min_bytes, fetch.max_bytes, fetch.max_records)
+        )
+        if self.message.is_renew_ack and any(limits):
+            return ErrorCode.INVALID_REQUEST
+        if self.message.share_session_epoch != INITIAL_EPOCH:
             return ErrorCode.NONE
-        if self.fetch is None:
+        if fetch is None:
             return ErrorCode.INVALID_SHARE_SESSION_EPOCH
         return ErrorCode.INVALID_REQUEST if any(self.named.values()) else ErrorCode.NONE
 

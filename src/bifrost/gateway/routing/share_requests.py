@@ -186,6 +186,8 @@ class ShareRequests:
         session = call.member.session
         if self._complete(call) or self._has_news(call.member):
             return  # In the second case results of acknowledgements are missing.
+        if call.is_asked and self._left_ms(call) < WORTH_MS:
+            return  # Another broker has a poll yet.
         call.acknowledging += 1  # What fails at once is answered when all are asked.
         idle = [one for one in session.brokers.values() if one.wanted and not one.is_out]
         if not call.is_one_by_one:

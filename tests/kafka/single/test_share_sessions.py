@@ -1,0 +1,432 @@
+"""Share sessions (KIP-932) at a single address: they go on as at a broker, and end with the client's connection."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.gateway.routing.share_requests import FULL, MAX_SESSIONS
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import (
+    CreateTopicsRequest,
+    IncrementalAlterConfigsRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    ShareGroupHeartbeatRequest,
+)
+from bifrost.wire.schema import request_schema
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import await_config, create_topic, produce
+from support.clients.routed_client import RoutedClient
+from support.gateways.admin_port import value
+from support.gateways.gateway_process import GatewayProcess
+from support.physical_names import physical_name
+
+VERSIONS = list(request_schema(ApiKey.SHARE_FETCH).versions)
+MEMBER_ID = "c2hhcmUtbWVtYmVyLTAwMQ"
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+GROUP, SET = 32, 0
+PARTITIONS = 3
+WAIT_S = 30.0
+LOCK_S = 30.0
+"""`group.share.record.lock.duration.ms`, by default."""
+Acknowledged = tuple[int, int, int, int]
+"""Partition, first and last offset, type."""
+AnyClient = RawClient | RoutedClient
+
+pytestmark = pytest.mark.needs_api(ApiKey.SHARE_FETCH, 2)
+
+
+def member_id(number: int) -> str:
+    return f"{MEMBER_ID[:-3]}{number:03}"
+
+
+@dataclass
+class Member:
+    """A member of a share group that reads one topic."""
+
+    client: AnyClient
+    group: str
+    topic: str
+    topic_id: bytes
+    version: int
+    number: int = 1
+    epoch: int = 0
+
+    def join(self) -> None:
+        """Set where the group begins, and join it; the group's state is made then."""
+        config = IncrementalAlterConfigsRequest.AlterableConfig(
+            name="share.auto.offset.reset", config_operation=SET, value="earliest"
+        )
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=GROUP, resource_name=self.group, configs=[config]
+        )
+        self.client.request(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        await_config(self.client, GROUP, self.group, config.name, "earliest")
+        request = ShareGroupHeartbeatRequest(
+            group_id=self.group,
+            member_id=member_id(self.number),
+            member_epoch=0,
+            subscribed_topic_names=[self.topic],
+        )
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            answer = self.client.request(request, 1)
+            if answer.assignment is not None and answer.assignment.topic_partitions:
+                return
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.05)
+
+    def fetch(
+        self,
+        epoch: int,
+        asked: Sequence[int] = (),
+        forgotten: Sequence[int] = (),
+        acknowledged: Sequence[Acknowledged] = (),
+        *,
+        wait_ms: int = 200,
+        **fields: Any,
+    ) -> Any:
+        """Fetch, with the given epoch."""
+        made = ShareFetchRequest
+        partitions = [made.FetchPartition(partition_index=one) for one in asked]
+        partitions += [
+            made.FetchPartition(
+                partition_index=one,
+                acknowledgement_batches=[
+                    made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
+                ],
+            )
+            for one, first, last, kind in acknowledged
+        ]
+        limits = {
+            "max_wait_ms": wait_ms,
+            "min_bytes": 1,
+            "max_bytes": 1 << 20,
+            "max_records": 100,
+            "batch_size": 100,
+        }
+        request = made(
+            group_id=self.group,
+            member_id=member_id(self.number),
+            share_session_epoch=epoch,
+            topics=[made.FetchTopic(topic_id=self.topic_id, partitions=partitions)] if partitions else [],
+            **(limits | fields),
+        )
+        if forgotten:
+            request.forgotten_topics_data = [
+                made.ForgottenTopic(topic_id=self.topic_id, partitions=list(forgotten))
+            ]
+        return self.client.request(request, self.version)
+
+    def fetch_records(
+        self, asked: Sequence[int] = (), wanted: Sequence[int] = ()
+    ) -> dict[int, tuple[int, int]]:
+        """Fetch until each of the wanted partitions has given records; return their offsets."""
+        found: dict[int, tuple[int, int]] = {}
+        wanted = wanted or asked
+        deadline = time.monotonic() + WAIT_S
+        while not found.keys() >= set(wanted):
+            answer = self.fetch(self.take_epoch(), asked)
+            assert answer.error_code == ErrorCode.NONE, answer
+            for topic in answer.responses:
+                for one in topic.partitions:
+                    for batch in one.acquired_records:
+                        first, last = found.get(one.partition_index, (batch.first_offset, 0))
+                        found[one.partition_index] = (
+                            min(first, batch.first_offset),
+                            max(last, batch.last_offset),
+                        )
+            assert time.monotonic() < deadline, (found, answer)
+            asked = ()
+        return found
+
+    def take_epoch(self) -> int:
+        self.epoch += 1
+        return self.epoch - 1
+
+    def acknowledge(self, epoch: int, acknowledged: Sequence[Acknowledged] = (), **fields: Any) -> Any:
+        made = ShareAcknowledgeRequest
+        partitions = [
+            made.AcknowledgePartition(
+                partition_index=one,
+                acknowledgement_batches=[
+                    made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
+                ],
+            )
+            for one, first, last, kind in acknowledged
+        ]
+        request = made(
+            group_id=self.group,
+            member_id=member_id(self.number),
+            share_session_epoch=epoch,
+            topics=[made.AcknowledgeTopic(topic_id=self.topic_id, partitions=partitions)]
+            if partitions
+            else [],
+            **fields,
+        )
+        return self.client.request(request, self.version)
+
+
+def shown(answer: Any, acknowledged: Sequence[Acknowledged] = ()) -> tuple[int, list[tuple[Any, ...]]]:
+    """What an answer says: its error, and each partition of which it says something, in the order of their numbers."""
+    named = {one for one, *_ in acknowledged}
+    partitions = [
+        (
+            one.partition_index,
+            one.error_code,
+            getattr(one, "acknowledge_error_code", None),
+            [(a.first_offset, a.last_offset, a.delivery_count) for a in getattr(one, "acquired_records", ())],
+        )
+        for topic in answer.responses
+        for one in topic.partitions
+        if one.error_code or getattr(one, "acquired_records", True) or one.partition_index in named
+    ]
+    return answer.error_code, sorted(partitions)
+
+
+@dataclass
+class Script:
+    """What a member does, one step after the other."""
+
+    member: Member
+    answers: list[Any] = field(default_factory=list)
+
+    def fetch(
+        self,
+        asked: Sequence[int] = (),
+        forgotten: Sequence[int] = (),
+        acknowledged: Sequence[Acknowledged] = (),
+        **options: Any,
+    ) -> None:
+        answer = self.member.fetch(self.member.take_epoch(), asked, forgotten, acknowledged, **options)
+        self.answers.append(shown(answer, acknowledged))
+
+    def acknowledge(self, *args: Any, **options: Any) -> None:
+        self.answers.append(shown(self.member.acknowledge(self.member.take_epoch(), *args, **options)))
+
+    def wrong(self, answer: Any) -> None:
+        """Note the answer to a request that is no next one."""
+        self.answers.append(shown(answer))
+
+    def write(self, *partitions: int) -> None:
+        for one in partitions:
+            produce(self.member.client, self.member.topic, [b"a record", b"another"], one)
+
+
+def acknowledgements_ride_on_fetches(script: Script) -> None:
+    script.write(0, 1)
+    assert script.member.fetch_records([0, 1]) == {0: (0, 1), 1: (0, 1)}
+    script.fetch([], [], [(0, 0, 0, ACCEPT), (1, 0, 0, REJECT)], wait_ms=0)
+    script.fetch([], [], [(0, 0, 0, ACCEPT), (1, 1, 1, REJECT)], wait_ms=0)
+    script.fetch([], [], [(0, 7, 8, ACCEPT)], wait_ms=0)
+    script.fetch([], [], [(0, 1, 1, ACCEPT)], wait_ms=0)
+    script.fetch()
+
+
+def acknowledgements_come_alone(script: Script) -> None:
+    script.write(0, 2)
+    script.member.fetch_records([0, 2])
+    script.acknowledge([(0, 0, 1, ACCEPT), (2, 0, 0, ACCEPT)])
+    script.acknowledge([(0, 0, 1, ACCEPT)])
+    script.acknowledge([(2, 1, 1, RELEASE)])
+    assert script.member.fetch_records([], [2]) == {2: (1, 1)}
+    script.acknowledge([(1, 0, 0, ACCEPT), (77, 0, 0, ACCEPT)])
+    script.acknowledge()
+    script.wrong(script.member.acknowledge(-1))
+    script.wrong(script.member.acknowledge(script.member.epoch))
+
+
+def partitions_come_and_go(script: Script) -> None:
+    script.write(0)
+    script.member.fetch_records([0, 1], [0])
+    script.fetch([2], [1])
+    script.write(1, 2)
+    script.member.fetch_records([], [2])
+    script.fetch([], [0, 2], [(0, 0, 1, ACCEPT), (2, 0, 1, ACCEPT)], wait_ms=0)
+    script.fetch()
+    script.fetch([1], wait_ms=2000)
+    script.fetch([], [1])
+
+
+def wrong_ones_are_refused(script: Script) -> None:
+    member = script.member
+    script.wrong(member.fetch(1))
+    script.wrong(member.acknowledge(1))
+    script.wrong(member.fetch(-1))
+    script.wrong(member.acknowledge(-1))
+    script.wrong(member.fetch(0, [], [], [(0, 0, 0, ACCEPT)]))
+    script.fetch([0])
+    script.wrong(member.fetch(5))
+    script.wrong(member.acknowledge(5))
+    script.wrong(member.acknowledge(0))
+    script.fetch()
+    script.wrong(member.fetch(-1))
+    script.wrong(member.fetch(member.epoch))
+
+
+def a_session_begins_anew(script: Script) -> None:
+    script.write(0)
+    script.member.fetch_records([0])
+    script.member.epoch = 0
+    script.fetch([1], wait_ms=0)
+    script.fetch()
+    script.member.epoch = 0
+    script.fetch([0], wait_ms=0)
+    script.acknowledge([(0, 0, 1, ACCEPT)])
+    script.wrong(script.member.fetch(-1, [], [], [(0, 0, 1, ACCEPT)]))
+
+
+def locks_are_renewed(script: Script) -> None:
+    script.write(0)
+    script.member.fetch_records([0])
+    script.acknowledge([(0, 0, 1, RENEW)], is_renew_ack=True)
+    script.acknowledge([(0, 0, 1, RENEW)])
+    nothing = {"wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0, "batch_size": 0}
+    script.fetch([], [], [(0, 0, 1, RENEW)], is_renew_ack=True, **nothing)
+    script.fetch([], [], [(0, 0, 0, ACCEPT)], wait_ms=0)
+    script.wrong(script.member.fetch(script.member.epoch, [], [], [(0, 1, 1, RENEW)], is_renew_ack=True))
+
+
+SCRIPTS = [
+    (run, version)
+    for run in (
+        acknowledgements_ride_on_fetches,
+        acknowledgements_come_alone,
+        partitions_come_and_go,
+        wrong_ones_are_refused,
+        a_session_begins_anew,
+    )
+    for version in VERSIONS
+] + [(locks_are_renewed, 2)]
+
+
+@pytest.mark.parametrize(("run", "version"), SCRIPTS, ids=lambda one: getattr(one, "__name__", one))
+def test_a_session_goes_on_as_at_a_broker(
+    run: Callable[[Script], None], version: int, gateway: GatewayProcess, kafka_cluster: EmbeddedKafka
+) -> None:
+    assigned = [
+        CreateTopicsRequest.CreatableReplicaAssignment(partition_index=n, broker_ids=[1])
+        for n in range(PARTITIONS)
+    ]
+    found = []
+    at_broker = Endpoint("127.0.0.1", kafka_cluster.broker_port(1))
+    single = RawClient.authenticated(gateway.endpoint("initech"))
+    with single, RoutedClient(at_broker) as direct:
+        ways: tuple[tuple[AnyClient, str], ...] = ((direct, "direct"), (single, "single"))
+        for client, where in ways:
+            name = f"shared-{run.__name__}-{version}-{where}".replace("_", "-")
+            physical = name if where == "direct" else physical_name("initech", name)
+            # All at one broker, for only that can be compared.
+            topic_id = create_topic(direct, physical, PARTITIONS, assignments=assigned)
+            member = Member(client, f"group-{name}", name, topic_id, version)
+            member.join()
+            script = Script(member)
+            run(script)
+            found.append(script.answers)
+
+    assert found[1] == found[0]
+
+
+@pytest.fixture
+def members(gateway: GatewayProcess, request: pytest.FixtureRequest) -> Iterator[list[Member]]:
+    """Two members of a group, each with a connection, that read a topic of three brokers."""
+    name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")
+    version = max(VERSIONS)
+    clients = [RawClient.authenticated(gateway.endpoint("initech")) for _ in range(2)]
+    topic_id = create_topic(clients[0], name, PARTITIONS)
+    made = [
+        Member(client, f"group-{name}", name, topic_id, version, number)
+        for number, client in enumerate(clients)
+    ]
+    for one in made:
+        one.join()
+    yield made
+    for client in clients:
+        client.close()
+
+
+def everywhere() -> range:
+    return range(PARTITIONS)
+
+
+def test_a_session_is_one_for_all_leaders(members: list[Member]) -> None:
+    first, second = members
+    for round_ in range(3):
+        Script(first).write(*everywhere())
+        offsets = (2 * round_, 2 * round_ + 1)
+        assert first.fetch_records(() if round_ else everywhere(), everywhere()) == dict.fromkeys(
+            everywhere(), offsets
+        )
+        acknowledged = [(one, *offsets, ACCEPT) for one in everywhere()]
+        answer = first.acknowledge(first.take_epoch(), acknowledged)
+        assert shown(answer) == (ErrorCode.NONE, [(one, 0, None, []) for one in everywhere()])
+
+    assert shown(second.fetch(0, everywhere(), wait_ms=500))[0] == ErrorCode.NONE
+    assert not any(acquired for *_, acquired in shown(second.fetch(1, wait_ms=500))[1])
+
+
+def test_results_of_acknowledgements_do_not_wait_for_polls(members: list[Member]) -> None:
+    first, _ = members
+    Script(first).write(*everywhere())
+    found = first.fetch_records(everywhere())
+    acknowledged = [(one, *offsets, ACCEPT) for one, offsets in found.items()]
+
+    began = time.monotonic()
+    answer = first.acknowledge(first.take_epoch(), acknowledged)
+    took_s = time.monotonic() - began
+
+    assert shown(answer) == (ErrorCode.NONE, [(one, 0, None, []) for one in everywhere()])
+    assert took_s < 5
+    Script(first).write(0)
+    began = time.monotonic()
+    assert first.fetch_records((), [0]) == {0: (2, 3)}
+    assert time.monotonic() - began < 5, "a poll at an idle broker holds nothing of another one"
+
+
+def test_what_a_lost_connection_had_acquired_is_free_at_once(members: list[Member]) -> None:
+    first, second = members
+    Script(first).write(*everywhere())
+    assert first.fetch_records(everywhere()).keys() == set(everywhere())
+
+    assert isinstance(first.client, RawClient)
+    first.client.close()
+    began = time.monotonic()
+    found = second.fetch_records(everywhere())
+
+    assert found == dict.fromkeys(everywhere(), (0, 1))
+    assert time.monotonic() - began < LOCK_S / 2, "brokers released it when the connections to them ended"
+
+
+def test_a_session_is_its_connections_own(members: list[Member], gateway: GatewayProcess) -> None:
+    first, _ = members
+    assert first.fetch(0, [0]).error_code == ErrorCode.NONE
+
+    with RawClient.authenticated(gateway.endpoint("initech")) as other:
+        elsewhere = Member(other, first.group, first.topic, first.topic_id, first.version, first.number)
+        assert elsewhere.fetch(1).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+    assert first.fetch(1).error_code == ErrorCode.NONE
+
+
+def test_sessions_beyond_the_bound_are_refused(members: list[Member], gateway: GatewayProcess) -> None:
+    first, _ = members
+    before = value(gateway, "kafka_proxy_limits_hit_total", limit=FULL, tenant="initech")
+
+    def begun(number: int) -> int:
+        member = Member(first.client, first.group, first.topic, first.topic_id, first.version, number)
+        return int(member.fetch(0).error_code)
+
+    codes = [begun(number) for number in range(MAX_SESSIONS + 1)]
+
+    assert codes == [ErrorCode.NONE] * MAX_SESSIONS + [ErrorCode.SHARE_SESSION_LIMIT_REACHED]
+    assert value(gateway, "kafka_proxy_limits_hit_total", limit=FULL, tenant="initech") == before + 1
+    assert first.fetch(-1).error_code == ErrorCode.NONE
+    assert begun(MAX_SESSIONS + 1) == ErrorCode.NONE, "a session that has ended makes room"
