@@ -28,15 +28,12 @@ from support.brokers.broker_loss import BrokerLoss
 from support.brokers.kafka_versions import brokers_under_test, version_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.gateways.gateway_process import IS_SINGLE_ADDRESS, GatewayProcess
+from support.gateways.gateway_process import GatewayProcess
 from support.random.random_client import OPERATIONS
-from support.random.random_group_operations import share_group
 from support.random.state_machine import Machine, Operation, Player
 
 log = logging.getLogger(__name__)
 
-PLAYED = [one for one in OPERATIONS if not IS_SINGLE_ADDRESS or one is not share_group]
-"""A single address has no members of share groups."""
 MACHINES = 5
 STEPS = 500
 BROKERS = brokers_under_test()
@@ -65,11 +62,11 @@ class RandomClient(RuleBasedStateMachine):
         self._lost = 1 + number % BROKERS
         self._steps = 0
 
-    @rule(operation=st.sampled_from(PLAYED), rng=st.randoms(use_true_random=True))
+    @rule(operation=st.sampled_from(OPERATIONS), rng=st.randoms(use_true_random=True))
     def do(self, operation: Operation, rng: random.Random) -> None:
         """Do something, to a topic if there is one."""
         self._lose()
-        chosen = operation if self.machine.model.topics else PLAYED[0]
+        chosen = operation if self.machine.model.topics else OPERATIONS[0]
         try:
             is_played = self.machine.step(chosen, rng)
         except Exception:
@@ -144,7 +141,7 @@ def test_random_operations_have_the_same_answers(client: type[RandomClient]) -> 
     run(client, is_new=False)
 
     assert client.played.total() >= 2000
-    assert {one.__name__ for one in PLAYED} == set(client.played) | set(client.left_out)
+    assert {one.__name__ for one in OPERATIONS} == set(client.played) | set(client.left_out)
     assert not client.left_out or version_under_test() != DEFAULT_VERSION
     assert all(player.requests > client.played.total() for player in client.players)
 

@@ -25,7 +25,7 @@ WAIT_S = 60.0
 
 pytestmark = [
     pytest.mark.parametrize("java", ["4.3.1"], indirect=True, scope="module"),
-    pytest.mark.needs_api(ApiKey.SHARE_FETCH, 2),
+    pytest.mark.needs_api(ApiKey.SHARE_FETCH, 1),
     pytest.mark.timeout(300),
 ]
 
@@ -124,6 +124,7 @@ def test_what_is_released_comes_again_and_what_is_rejected_does_not(
     assert sorted(value for _, _, value, count, _ in found if count == 2) == sorted(released)
 
 
+@pytest.mark.needs_api(ApiKey.SHARE_FETCH, 2)
 def test_no_more_records_come_than_were_asked_for(
     java: JavaClients, endpoint: Endpoint, topic: str, group: str
 ) -> None:

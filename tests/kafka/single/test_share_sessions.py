@@ -41,7 +41,7 @@ Acknowledged = tuple[int, int, int, int]
 """Partition, first and last offset, type."""
 AnyClient = RawClient | RoutedClient
 
-pytestmark = pytest.mark.needs_api(ApiKey.SHARE_FETCH, 2)
+pytestmark = pytest.mark.needs_api(ApiKey.SHARE_FETCH, 1)
 
 
 def member_id(number: int) -> str:
@@ -339,9 +339,9 @@ def test_a_session_goes_on_as_at_a_broker(
 def members(gateway: GatewayProcess, request: pytest.FixtureRequest) -> Iterator[list[Member]]:
     """Two members of a group, each with a connection, that read a topic of three brokers."""
     name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")
-    version = max(VERSIONS)
     clients = [RawClient.authenticated(gateway.endpoint("initech")) for _ in range(2)]
     topic_id = create_topic(clients[0], name, PARTITIONS)
+    version = clients[0].newest(ApiKey.SHARE_FETCH)
     made = [
         Member(client, f"group-{name}", name, topic_id, version, number)
         for number, client in enumerate(clients)

@@ -39,7 +39,6 @@ from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_offset, create_topic, fetch_request, produce, produce_request
 from support.clients.record_batches import build_batch
 from support.clients.routed_client import RoutedClient
-from support.gateways.gateway_process import IS_SINGLE_ADDRESS
 
 BEAT_S = 0.3
 SESSION_TIMEOUT_MS = 300_000
@@ -224,8 +223,7 @@ class Victim:
         )
         assert client.request(heartbeat, 4).error_code == ErrorCode.NONE
         self._beat_consumer()
-        if not IS_SINGLE_ADDRESS:
-            self._beat_share()
+        self._beat_share()
         self._beat_streams()
         if self.beats % 20 == 10:
             self._produce_in_transaction()

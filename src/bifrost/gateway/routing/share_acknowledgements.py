@@ -33,9 +33,20 @@ _ACKNOWLEDGED_S = LATE_S + MAX_POLL_MS / 1000
 class ShareAcknowledgements:
     """Sends them, and notes what brokers say."""
 
-    def __init__(self, router: "Router", complete: Callable[[ShareCall], object]) -> None:
-        """Serve this router; `complete` is called when a broker has answered."""
-        self._router, self._complete = router, complete
+    def __init__(
+        self,
+        router: "Router",
+        do: Callable[[Callable[[], object]], None],
+        complete: Callable[[ShareCall], object],
+    ) -> None:
+        """Serve this router.
+
+        Args:
+            router: the client's.
+            do: does a step behind those that have begun.
+            complete: is called when a broker has answered.
+        """
+        self._router, self._do, self._complete = router, do, complete
 
     def send(self, call: ShareCall) -> None:
         """Send each broker the acknowledgements of the records that it gave."""
@@ -59,10 +70,8 @@ class ShareAcknowledgements:
         brokers = call.member.session.brokers
         if call.is_final:
             parts = {node_id: {} for node_id, one in brokers.items() if one.is_open} | parts
-        call.acknowledging += 1  # An answer may come before all are sent.
         for node_id, batches in parts.items():
             self._send_part(call, brokers[node_id], batches)
-        call.acknowledging -= 1
 
     def _send_part(self, call: ShareCall, broker: BrokerSession, batches: dict[Key, Batches]) -> None:
         epoch = FINAL_EPOCH if call.is_final else broker.take_epoch()
@@ -72,10 +81,13 @@ class ShareAcknowledgements:
         part = part_of(call.request, ApiKey.SHARE_ACKNOWLEDGE, message)
         call.acknowledging += 1
 
-        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+        def note(frame: Buffer | None) -> None:
             call.acknowledging -= 1
             call.results |= self._results(call, broker, part, frame, batches)
             self._complete(call)
+
+        def answered(frame: Buffer | None, _may_be_done: bool) -> None:
+            self._do(lambda: note(frame))
 
         self._router.link(broker.node_id, polls=True).send(part.segments, answered, _ACKNOWLEDGED_S)
 
@@ -131,6 +143,6 @@ class ShareAcknowledgements:
 
         def answered(frame: Buffer | None, _may_be_done: bool) -> None:
             if frame is None:
-                session.lose(broker)
+                self._do(lambda: session.lose(broker))
 
         self._router.link(node_id, polls=True).send(part.segments, answered, _ACKNOWLEDGED_S)

@@ -11,6 +11,7 @@ long polls alone; with the client's connection it ends, and brokers then release
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -45,40 +46,50 @@ class ShareRequests:
     def __init__(self, router: "Router") -> None:
         """Begin without sessions."""
         self._router = router
-        self._acknowledgements = ShareAcknowledgements(router, self._complete)
+        self._acknowledgements = ShareAcknowledgements(router, self._do, self._complete)
         self._waiting: deque[ShareCall] = deque()
         self._members: dict[tuple[str, str], Member] = {}
         self._held_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._is_starting = False
+        self._steps: deque[Callable[[], object]] = deque()
+        self._is_busy = self._is_closed = False
 
     def close(self) -> None:
         """Stop waiting; the sessions at brokers end with the connections."""
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
         self._waiting.clear()
+        self._steps.clear()
         for member in list(self._members.values()):
             self._forget(member)
 
     def begin(self, request: "Request") -> None:
-        """Take a request; a broker, too, looks at the next one when it has answered the one before.
+        """Take a request; a broker, too, looks at the next one when it has answered the one before."""
+        turn = self._router.turn()
+        self._do(lambda: self._waiting.append(ShareCall(turn, request)))
 
-        Raises:
-            MalformedFrame: it does not parse.
+    def _do(self, step: Callable[[], object]) -> None:
+        """Do a step behind those that have begun, and begin with the first request that waits.
+
+        Work on a large message may pause (wire/steps.pyx), and meanwhile brokers answer: what they are asked in one
+        session has to leave in the order of its epochs.
         """
-        self._waiting.append(ShareCall(self._router.turn(), request))
-        self._start_next()
-
-    def _start_next(self) -> None:
-        """Begin with the first that waits; what is answered at once is followed by the next."""
-        if self._is_starting:
+        self._steps.append(step)
+        if self._is_busy or self._is_closed:
             return
-        self._is_starting = True
+        self._is_busy = True
         try:
-            while self._waiting and not self._waiting[0].is_begun:
-                self._start(self._waiting[0])
+            while self._steps or (self._waiting and not self._waiting[0].is_begun):
+                if self._steps:
+                    self._steps.popleft()()
+                else:
+                    self._start(self._waiting[0])
+        except Exception as error:
+            self._steps.clear()
+            self._router.fail(error)
         finally:
-            self._is_starting = False
+            self._is_busy = False
 
     def _start(self, call: ShareCall) -> None:
         call.is_begun = True
@@ -130,6 +141,8 @@ class ShareRequests:
         """Count what a session holds; False: there is no room for it."""
         session, memory = member.session, self._router.cluster.routes.share_memory
         before, after = session.held_bytes, session.size
+        if self._is_closed:
+            return True  # The client has left while its request was read.
         if not memory.swap(before, after, self._held_bytes):
             return False
         session.held_bytes = after
@@ -155,16 +168,17 @@ class ShareRequests:
         if unknown:
             self._router.start(self._look_up(call, unknown))
         else:
-            session.place(self._leader)
-            self._begin_polls(call)
+            self._place(call)
 
     async def _look_up(self, call: ShareCall, topics: list[bytes]) -> None:
         with suppress(BrokerError):
             await self._router.cluster.routes.look_up_leaders(topics, self._router.tenant or "", by_id=True)
-        if self._waiting and self._waiting[0] is call:
-            assert call.member is not None
-            call.member.session.place(self._leader)
-            self._begin_polls(call)
+        self._do(lambda: self._place(call))
+
+    def _place(self, call: ShareCall) -> None:
+        assert call.member is not None
+        call.member.session.place(self._leader)
+        self._begin_polls(call)
 
     def _leader(self, partition: Key) -> int:
         """Return the leader of a partition, or a broker that has Kafka's error for it."""
@@ -188,7 +202,6 @@ class ShareRequests:
             return  # In the second case results of acknowledgements are missing.
         if call.is_asked and self._left_ms(call) < WORTH_MS:
             return  # Another broker has a poll yet.
-        call.acknowledging += 1  # What fails at once is answered when all are asked.
         idle = [one for one in session.brokers.values() if one.wanted and not one.is_out]
         if not call.is_one_by_one:
             call.is_asked = True
@@ -196,8 +209,6 @@ class ShareRequests:
                 self._poll(call, broker, self._left_ms(call))
         elif not any(one.is_out for one in session.brokers.values()):
             self._poll_next(call, [one.node_id for one in idle])
-        call.acknowledging -= 1
-        self._complete(call)
 
     def _poll_next(self, call: ShareCall, nodes: list[int]) -> None:
         """Ask one more broker: first what each has, then each for a part of the time that is left."""
@@ -228,14 +239,15 @@ class ShareRequests:
         part = part_of(call.request, ApiKey.SHARE_FETCH, message)
 
         def answered(frame: Buffer | None, _may_be_done: bool) -> None:
-            broker.is_out = False
-            if self._members.get(member.key) is member:
-                self._note(member, broker, part, frame)
+            self._do(lambda: self._note(member, broker, part, frame))
 
         self._router.link(broker.node_id, polls=True).send(part.segments, answered, wait_ms / 1000 + LATE_S)
 
     def _note(self, member: Member, broker: BrokerSession, part: "Request", frame: Buffer | None) -> None:
         """Take a broker's answer to a poll, or None when it is lost."""
+        broker.is_out = False
+        if self._members.get(member.key) is not member:
+            return
         session, node_id = member.session, broker.node_id
         call = self._waiting[0] if self._waiting else None
         if call is not None and (call.member is not member or not call.is_polled):
@@ -300,11 +312,11 @@ class ShareRequests:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._waiting.popleft()
         response = self._answer(call)
         response.throttle_time_ms = call.throttle_ms
-        self._router.answer(call.turn, call.request.answered_by(response))
-        self._start_next()
+        if not self._is_closed:
+            self._waiting.popleft()
+            self._router.answer(call.turn, call.request.answered_by(response))
         return True
 
     def _answer(self, call: ShareCall) -> ShareFetchResponse | ShareAcknowledgeResponse:
@@ -341,7 +353,4 @@ class ShareRequests:
     def _give_up(self, call: ShareCall) -> None:
         """Answer when brokers have not answered their polls in time."""
         call.is_due = True
-        try:
-            self._complete(call)
-        except Exception as error:
-            self._router.fail(error)
+        self._do(lambda: self._complete(call))
