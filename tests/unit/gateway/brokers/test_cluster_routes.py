@@ -216,3 +216,16 @@ def test_a_request_waits_no_longer_than_the_bound(monkeypatch: pytest.MonkeyPatc
         assert scene.leader("orders") == 7
 
     play()
+
+
+def test_leaders_of_partitions_are_found_by_the_topics_id() -> None:
+    scene, topic_id, absent = Scene(), bytes(15) + b"t", bytes(15) + b"a"
+    partitions = [{"partition_index": 0, "leader_id": 7}, {"partition_index": 1, "leader_id": -1}]
+    scene.routes.learn(messages.MetadataResponse(topics=[{"topic_id": topic_id, "partitions": partitions}]))
+
+    assert [scene.routes.leader_by_id((topic_id, one)) for one in (0, 1, 2)] == [7, -1, -1]
+    assert scene.routes.leader_by_id((absent, 0)) == -1
+    assert scene.routes.unknown_leaders([(topic_id, 0), (topic_id, 1), (absent, 0), (absent, 1)]) == [absent]
+    scene.now_ms += module.LEADERLESS_MS + 1
+    assert scene.routes.unknown_leaders([(topic_id, 0)]) == []
+    assert scene.routes.unknown_leaders([(topic_id, 0), (topic_id, 1)]) == [topic_id]
