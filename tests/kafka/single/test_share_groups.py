@@ -12,11 +12,13 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from support.brokers.broker_loss import BrokerLoss
+from support.brokers.moved_leaders import move_leaders
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import create_topic
 from support.gateways.gateway_fixtures import UniqueName
 from support.java.java_clients import JavaClients
+from support.physical_names import physical_name
 
 PARTITIONS = 6
 RECORDS = 25
@@ -142,6 +144,28 @@ def test_no_more_records_come_than_were_asked_for(
     found = [one for batch in batches for one in batch]
     assert [one for one in found if one[4] is not None] == []
     assert Counter(value for _, _, value, _, _ in found) == Counter(values("first"))
+
+
+def test_partitions_are_read_from_their_new_leaders(
+    java: JavaClients, kafka_cluster: EmbeddedKafka, endpoint: Endpoint, topic: str, group: str
+) -> None:
+    accepted: Counter[str] = Counter()
+    sharers = members(java, endpoint, topic, group, 2, share_acknowledgement_mode="explicit")
+
+    def poll() -> None:
+        for one in sharers:
+            found = java("poll_shared", one, {})
+            accepted.update(value for _, _, value, _, thrown in found if thrown is None)
+
+    poll_until(lambda: len(accepted) == PARTITIONS * RECORDS, poll)
+    for kind in ("second", "third"):
+        before = len(accepted)
+        move_leaders(kafka_cluster, physical_name("initech", topic))
+        write(java, endpoint, topic, kind)
+        poll_until(lambda wanted=before + PARTITIONS * RECORDS: len(accepted) == wanted, poll)
+    java("close", *sharers)
+
+    assert accepted == Counter(values("first") + values("second") + values("third"))
 
 
 def test_what_was_acknowledged_does_not_come_again_when_a_broker_is_lost(

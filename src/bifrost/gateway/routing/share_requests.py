@@ -36,6 +36,10 @@ MAX_SESSIONS = 10
 """Share sessions of one connection. Clients have one: a broker, too, releases the records of one session when a
 connection ends."""
 
+LOCK_MS = 30_000
+"""How long records are locked if the broker does not say: Kafka's default of
+`group.share.record.lock.duration.ms`."""
+
 FULL = "share_sessions"
 """What a request counts as for whose session there is no room, in `kafka_proxy_limits_hit_total`."""
 
@@ -190,6 +194,8 @@ class ShareRequests:
         now_s = self._router.loop.time()
         call.due_s = now_s + max(0, call.fetch.max_wait_ms) / 1000
         call.is_polled = True
+        assert call.member is not None
+        call.member.answers.drop_late(now_s * 1000)
         self._go_on(call)
         if self._waiting and self._waiting[0] is call:
             self._timer = self._router.loop.call_at(call.due_s + GRACE_S, self._give_up, call)
@@ -261,7 +267,7 @@ class ShareRequests:
             assert isinstance(response, ShareFetchResponse)
             if response.error_code == ErrorCode.NONE:
                 session.lock_ms = response.acquisition_lock_timeout_ms or session.lock_ms
-                self._keep(member, node_id, read_found(response), session.lock_ms)
+                self._keep(member, node_id, read_found(response), session.lock_ms or LOCK_MS)
             else:
                 other = session.lose(broker)
                 if response.error_code not in LOST or (call and node_id in call.reopened):

@@ -96,6 +96,12 @@ class ShareAnswers:
         has_news = has_records or any(one.error_code for one in found.values())
         self._kept[node_id] = Kept(node_id, found, has_records, has_news, until_ms)
 
+    def drop_late(self, now_ms: float) -> None:
+        """Drop records whose locks have ended."""
+        for node_id, kept in self._kept.items():
+            if kept.has_records and now_ms >= kept.until_ms:
+                self._kept[node_id] = _without_records(kept)
+
     def take(self, partitions: Container[Key], now_ms: float) -> Taken:
         """Take what the next answer has: the records of the broker that came first, and all that has no records.
 
@@ -105,8 +111,8 @@ class ShareAnswers:
         """
         taken = Taken({}, None, {})
         left: dict[int, Kept] = {}
-        for node_id, one in self._kept.items():
-            kept = one if now_ms < one.until_ms else _without_records(one)
+        self.drop_late(now_ms)
+        for node_id, kept in self._kept.items():
             if not kept.has_records:
                 self._add(taken, kept, partitions)
                 continue
@@ -140,4 +146,5 @@ class ShareAnswers:
 
 def _without_records(kept: Kept) -> Kept:
     found = {key: one for key, one in kept.found.items() if not one.acquired_records}
-    return kept._replace(found=found, has_records=False)
+    has_news = any(one.error_code for one in found.values())
+    return kept._replace(found=found, has_records=False, has_news=has_news)

@@ -340,3 +340,27 @@ def test_the_end_of_a_connection_makes_room(router: Router, shares: ShareRequest
 
     assert router.cluster.routes.share_memory.used == 0
     assert router.loop.planned == []
+
+
+@pytest.mark.parametrize("told_ms", [0, 2_000])
+def test_records_are_kept_for_as_long_as_they_are_locked(
+    router: Router, shares: ShareRequests, told_ms: int
+) -> None:
+    router.read(shares, fetch(0, 0, 1))
+    router.reply(2, found(1))
+    router.take_answer()
+    answer = found(0)
+    answer.acquisition_lock_timeout_ms = told_ms
+    router.reply(1, answer)
+
+    router.loop.go_on(1.9)
+    router.read(shares, fetch(1))
+
+    assert indexes(router.take_answer()) == [0]
+    router.read(shares, fetch(2))
+    router.reply(2, found(1))
+    router.take_answer()
+    router.reply(1, answer)
+    router.loop.go_on(LOCK_MS / 1000)
+    router.read(shares, fetch(3))
+    assert router.answers == [], "a broker gives them to a member again"

@@ -76,6 +76,19 @@ def test_records_whose_locks_have_ended_are_dropped() -> None:
     assert not answers.has_news
 
 
+def test_records_whose_locks_have_ended_are_no_news() -> None:
+    answers = ShareAnswers()
+    answers.keep(1, found(1), LATER_MS)
+    answers.keep(2, found(2) | found(4, records=False, error=FENCED), LATER_MS + 1)
+
+    answers.drop_late(LATER_MS)
+    assert answers.has_news
+    answers.drop_late(LATER_MS + 1)
+
+    assert answers.has_news, "an error is still there"
+    assert answers.take(ALL, NOW_MS).found == found(4, records=False, error=FENCED)
+
+
 def test_records_of_partitions_that_have_left_are_given_back() -> None:
     answers = ShareAnswers()
     answers.keep(1, found(1, 3), LATER_MS)
