@@ -38,6 +38,7 @@ from bifrost.wire.messages import ListOffsetsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.stretch import Place
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import ListOffsetsRequest
 
@@ -258,6 +259,7 @@ def _begin_ends(
 
 
 def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans) -> None:
+    groups: dict[Place, dict[bytes, int]] = {}
     for topic in in_steps(listed.topics):
         physical_topic = _physical(exchange, topic.name)
         for one in in_steps(topic.asked):
@@ -266,12 +268,14 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
             answer = broker.get((topic.name, one.physical, one.time))
             if answer is None or answer.error_code or answer.offset < 0:
                 continue
+            place = physical_topic, one.physical
             scan = FirstScan(
-                (physical_topic, one.physical),
+                place,
                 one.group,
                 answer.offset,
                 ANY_TIME if one.time in _STARTS else one.time,
                 Found(answer.offset, answer.timestamp),
+                groups.setdefault(place, {}),
             )
             listed.scans[topic.name, one] = scan
             scans.add(scan)

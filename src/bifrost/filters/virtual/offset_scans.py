@@ -150,7 +150,15 @@ class EndScan(_Scan):
 class FirstScan(_Scan):
     """Looks for the first record of a virtual partition that is not older than a time."""
 
-    def __init__(self, place: Place, group: PartitionGroup, offset: int, time_ms: int, broker: Found) -> None:
+    def __init__(
+        self,
+        place: Place,
+        group: PartitionGroup,
+        offset: int,
+        time_ms: int,
+        broker: Found,
+        groups: dict[bytes, int] | None = None,
+    ) -> None:
         """Begin.
 
         Args:
@@ -159,8 +167,10 @@ class FirstScan(_Scan):
             offset: where to begin.
             time_ms: the time, or `ANY_TIME`.
             broker: the broker's answer for the physical partition.
+            groups: whose the batches are, as far as scans of this physical partition know; see `first_batch`.
         """
         super().__init__(place)
+        self._groups = groups
         self._group, self._at, self._from, self._time_ms = group, offset, offset, time_ms
         self._broker = broker
         self.found: Found | None = None
@@ -181,7 +191,7 @@ class FirstScan(_Scan):
         return self.found or Found(max(self._at, self._broker.offset), self._broker.timestamp_ms)
 
     def _look_into(self, records: bytes) -> None:
-        end, batch = first_batch(records, self._group, self._from, self._time_ms)
+        end, batch = first_batch(records, self._group, self._from, self._time_ms, self._groups)
         if batch is not None:
             self.found = self._record_in(batch)
             self.is_done = self.found is not None

@@ -85,7 +85,11 @@ def last_offsets(records: bytes | memoryview, until: int) -> tuple[int, dict[int
     """
 
 def first_batch(
-    records: bytes | memoryview, wanted: int, from_offset: int, time_ms: int
+    records: bytes | memoryview,
+    wanted: int,
+    from_offset: int,
+    time_ms: int,
+    groups: dict[bytes, int] | None = None,
 ) -> tuple[int, memoryview | None]:
     """Return the first batch of a group that ends behind an offset and has a record that is not older than a time.
 
@@ -94,6 +98,8 @@ def first_batch(
         wanted: the group.
         from_offset: the first offset that counts.
         time_ms: the latest timestamp of the batch is not before it; -1: any is right.
+        groups: by the first bytes of a batch, the groups that had to be looked for in compressed records; these are
+            added, and found again when records are searched for another group. At most 4,096.
     Returns:
         Where the batch ends, and the batch. If there is none: where the last whole batch ends, -1 if there is none.
     Raises:

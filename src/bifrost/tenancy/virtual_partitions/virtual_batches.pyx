@@ -44,12 +44,14 @@ cdef enum:
     COUNT = 57
     UNCOUNTED = 12       # bytes that the length does not count
     TRANSACTION = 0x10
+    CODEC = 0x07
     CONTROL = 0x20
     GROUP_SHIFT = 40     # brokers count producer IDs up from 0: a million a second for 12 days would reach it
     GROUPS = 128         # MAX_SHARING of config/fields/virtual_partitions.py
     SMALL = 4096         # bytes that are copied sooner than an object is made for them
     MARKER = 24          # bytes of the longest record of a marker
     OPENED_ROUNDS = 1000 # a batch that is looked into, in rounds of a loop: it may take milliseconds
+    MOST_GROUPS = 4096   # of batches of transactions that are remembered: some 400 KiB for a request
     FAR = 0x7FFFFFFF     # how far the last offset of a batch may be from the first
 
 # key (version 0, type 1: commit), value (version 0, coordinator epoch 0), no headers; lengths are varints before each
@@ -328,6 +330,21 @@ cdef int group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t siz
     return group_at(p)
 
 
+cdef int known_group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, dict groups) except -1:
+    """Return it likewise, and remember it if it stands in compressed records: they may unpack to 16 MiB."""
+    cdef int group
+    if groups is None or not get16(p + ATTRIBUTES) & TRANSACTION or not get16(p + ATTRIBUTES) & CODEC:
+        return group_of(p, source, at, size)
+    begin = PyBytes_FromStringAndSize(<const char*>p, ATTRIBUTES)  # its offset, length and checksum
+    found = groups.get(begin)
+    if found is not None:
+        return found
+    group = group_of(p, source, at, size)
+    if len(groups) < MOST_GROUPS:
+        groups[begin] = group
+    return group
+
+
 cdef inline int group_at(const uint8_t* p) noexcept:
     """Return the group that the producer ID of the batch at `p` says; GROUPS: none that there can be."""
     cdef int64_t producer_id = <int64_t>get64(p + PRODUCER_ID)
@@ -442,7 +459,7 @@ def last_offsets(records, int64_t until):
     return end, {group: last[group] for group in range(GROUPS) if last[group] >= 0}
 
 
-def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
+def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms, dict groups=None):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -459,7 +476,7 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms):
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA) + 1
             if end > from_offset and <int64_t>get64(p + MAX_TIMESTAMP) >= time_ms and not is_control(p):
-                if group_of(p, source, at, size) == wanted:
+                if known_group_of(p, source, at, size, groups) == wanted:
                     return end, source[at:at + size]
             at += size
     finally:

@@ -13,7 +13,7 @@ from bifrost.records.codec.compression import compress
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
-from bifrost.tenancy.virtual_partitions import tagged_batches
+from bifrost.tenancy.virtual_partitions import tagged_batches, virtual_batches
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.tagged_batches import (
     CLAIM,
@@ -247,6 +247,32 @@ def test_each_group_gets_its_own_batches_and_the_markers_before_them(codec: int)
     assert last_offsets(log, 9) == (9, {0: 4, 1: 8, 2: 6})
     end, batch = first_batch(log, 1, 3, -1)
     assert (end, None if batch is None else as_batch(batch).base_offset) == (9, 8)
+
+
+@pytest.mark.parametrize(("codec", "times"), [(0, 8), (1, 2)])
+def test_records_are_unpacked_once_for_all_groups_that_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch, codec: int, times: int
+) -> None:
+    """Otherwise a ListOffsets of 128 virtual partitions would unpack each batch 128 times."""
+    log = log_of(*(tagged(transactional(b"a" * 999, codec=codec), group) for group in (2, 3)))
+    asked, groups = list[memoryview](), dict[bytes, int]()
+
+    def counted(batch: memoryview) -> tuple[int, memoryview]:
+        asked.append(batch)
+        return opened(batch)
+
+    monkeypatch.setattr(virtual_batches, "opened", counted)
+    found = [first_batch(log, group, 0, -1, groups) for group in (1, 3, 4, 0)]
+
+    assert [None if batch is None else as_batch(batch).base_offset for _, batch in found] == [
+        None,
+        1,
+        None,
+        None,
+    ]
+    assert {end for end, _ in found} == {2}
+    assert len(asked) == times
+    assert len(groups) == (2 if codec else 0)
 
 
 @pytest.mark.parametrize("codec", range(5))
