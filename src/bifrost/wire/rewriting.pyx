@@ -45,6 +45,7 @@ from bifrost.wire.window cimport memoryview_data, memoryview_size, owner_of, win
 cdef enum:
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
     OPEN = 2               # of `walk`: what is left of the frame needs no change
+    LONG_NAME_BITS = 8     # a name of 30 KiB takes as long as a hundred usual ones, and is no topic's
 
 
 cdef class RecordTrip:
@@ -136,8 +137,7 @@ cdef class Names:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
                 return <object>known
-        # A name of 30 KiB takes as long as hundreds of usual ones, and is no topic's.
-        r.steps -= MISS_STEPS + (PyBytes_GET_SIZE(name) >> 2)
+        r.steps -= MISS_STEPS * (1 + (PyBytes_GET_SIZE(name) >> LONG_NAME_BITS))
         if r.hot and r.steps < 0:
             return None
         return self.missing(slot, name)
