@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from greenlet import getcurrent, greenlet
 
-from bifrost.forwarding.work import Work
+from bifrost.forwarding import work as work_module
+from bifrost.forwarding.work import MAX_IDLE, Work
 from bifrost.session.needs import TURN
 from bifrost.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from bifrost.wire.steps import in_steps
@@ -87,6 +88,22 @@ def test_work_is_done_by_what_has_done_the_work_before(stage: Stage) -> None:
     assert len(seen) == 3
     assert len(set(map(id, seen))) == 1
     assert getcurrent() is not seen[0]
+
+
+def test_so_many_are_kept_of_those_that_were_used_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle: list[greenlet] = []
+    monkeypatch.setattr(work_module, "_idle", idle)
+
+    def run() -> int:
+        return sum(in_steps(range(1_000)))
+
+    works = [Work(run, stage.namespaces["acme"]) for _ in range(MAX_IDLE + 3)]
+    assert [one.go_on(0) for one in works] == [None] * len(works), "each has paused"
+    assert [one.go_on(LATER_NS) for one in works] == [499_500] * len(works)
+
+    assert len(idle) == len(set(map(id, idle))) == MAX_IDLE
 
 
 def test_work_of_another_thread_is_done_in_that_one(stage: Stage) -> None:

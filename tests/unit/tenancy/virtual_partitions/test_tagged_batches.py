@@ -275,6 +275,15 @@ def test_records_are_unpacked_once_for_all_groups_that_are_looked_for(
     assert len(groups) == (2 if codec else 0)
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_so_many_batches_are_remembered_for_one_request(more: int) -> None:
+    batch, groups = tagged(transactional(b"a" * 999, codec=1), 2), dict[bytes, int]()
+    count = 4096 + more
+
+    assert first_batch(log_of(*[batch] * count), 1, 0, -1, groups) == (count, None)
+    assert len(groups) == min(count, 4096)
+
+
 @pytest.mark.parametrize("codec", range(5))
 def test_a_claim_is_a_batch_of_no_group(codec: int) -> None:
     batch, mark = transactional(b"a", b"b", codec=codec), bytes(range(16))
