@@ -45,7 +45,6 @@ WITHOUT_TWIN = {
     "gateway/producing/transactional_producer.py": "asks brokers: tests/kafka/state",
     "gateway/state/gateway_state.py": "asks brokers: tests/kafka/state",
     "gateway/state/state_client.py": "asks brokers: tests/kafka/state",
-    "gateway/state/state_reader.py": "asks brokers: tests/kafka/state",
     "gateway/state/state_writer.py": "asks brokers: tests/kafka/state",
     "gateway/workers/worker.py": "a process of its own: tests/kafka/operations/test_worker*.py",
 }

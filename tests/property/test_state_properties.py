@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bifrost.gateway.loop.steps import at_once
 from bifrost.records.batch_reader import LogRecord
 from bifrost.state.record_decoding import decode
+from bifrost.state.staged_transaction import StagedTransaction
 from bifrost.state.state_change import Author, Change, StateConflict, purge
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord, UnreadableState, encode
@@ -139,6 +141,36 @@ def test_a_reader_in_the_middle_of_a_compaction_has_the_same_table(
     read = [*log[:at], *compacted(log, data, drops_tombstones=False)[at:]]
 
     assert contents(folded(read)) == contents(folded(log))
+
+
+@given(PROPOSALS, st.data())
+def test_a_table_that_follows_in_steps_is_the_same_as_one_that_folds_at_once(
+    proposals: list[tuple[int, list[StateKey], bool]], data: st.DataObject
+) -> None:
+    world = world_of(proposals)
+    log = data.draw(st.permutations([*world.log, *world.losers]) | st.just([*world.log, *world.losers]))
+    ends = data.draw(st.lists(st.booleans(), min_size=len(log), max_size=len(log)))
+    one, other = table(), table()
+
+    transaction: list[LogRecord] = []
+    for records, is_end in zip(log, ends, strict=True):
+        transaction += records
+        if not is_end:
+            continue
+        changed, ignored = one.apply(transaction)
+        staged = StagedTransaction(other)
+        at_once(staged.read(transaction))
+        other.take(staged)
+
+        assert (staged.changed, staged.ignored, staged.changes) == (changed, ignored, one.last_changes)
+        at_once(staged.let_go())
+        transaction = []
+
+        assert contents(other) == contents(one)
+        assert [other.get(key) for key in KEYS] == [one.get(key) for key in KEYS]
+        assert (len(other), other.size, other.counts()) == (len(one), one.size, one.counts())
+        assert {one.key for one in other.deleted(1 << 60)} == {one.key for one in one.deleted(1 << 60)}
+        assert [other.deleted_of(key.owner) for key in KEYS] == [one.deleted_of(key.owner) for key in KEYS]
 
 
 @given(PROPOSALS)

@@ -50,13 +50,13 @@ def contents(table: StateTable) -> list[StateRecord]:
 def watch_log(client: StateClient) -> list[LogRecord]:
     """Return a list to which every committed record is added from now on."""
     seen: list[LogRecord] = []
-    apply = client.table.apply
+    decoded = client.table.decoded
 
-    def note(transaction: list[LogRecord]) -> object:
-        seen.extend(transaction)
-        return apply(transaction)
+    def note(records: list[LogRecord]) -> object:
+        seen.extend(records)
+        return decoded(records)
 
-    client.table.apply = note  # type: ignore[method-assign,assignment]
+    client.table.decoded = note  # type: ignore[method-assign,assignment]
     return seen
 
 

@@ -28,8 +28,17 @@ class Breaks:
     async def take(self) -> None:
         """Let others have their turn, if it is time for that."""
         if perf_counter() >= self._until_s:
-            await asyncio.sleep(0)
-            self._until_s = perf_counter() + self._step_s
+            await self.take_now()
+
+    async def take_now(self) -> None:
+        """Let others have their turn, before a part of the work that is long and must not be split."""
+        await asyncio.sleep(0)
+        self._until_s = perf_counter() + self._step_s
+
+    async def between(self, steps: Iterable[None]) -> None:
+        """Do all steps, with breaks when it is time for that."""
+        for _ in steps:
+            await self.take()
 
 
 def at_once(steps: Generator[None, None, _Result]) -> _Result:

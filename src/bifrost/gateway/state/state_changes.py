@@ -28,8 +28,8 @@ CHANGE_TIMEOUT_S = 20.0
 """How long a change may take, with its wait: less than the 30 s that Kafka's clients wait for an answer."""
 
 MAX_KEYS = 1_000
-"""Most keys of one change. They are decided in steps, but a model takes all of a change in one go, as readers never see
-half of one: some microseconds for each."""
+"""Most keys of one change. They are decided, and read back, in steps, but become part of the table at once, as its
+readers never see half of a change: less than a microsecond for each."""
 
 KEYS_SHOWN = 10
 """Keys of a change that a line of the log has."""

@@ -5,6 +5,8 @@
           └── a broker fails: go on from there ◀────────────────────────────────────┤
           └── the topic is another one, or was not read for half a day: read anew ◀─┘
 
+What follows is read in steps, and each transaction becomes part of the table as a whole (staged_transaction.py).
+
 No client asks the table at first, so it and the models grow while the topic is read, and each record is decoded once.
 What is read anew later goes into a new table, which replaces the old one at the end; the models take the differences.
 
@@ -23,11 +25,13 @@ import structlog
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.garbage import no_collections
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.steps import Breaks
 from bifrost.gateway.producing.partition_fetch import EARLIEST, edge_offset, fetch
 from bifrost.gateway.producing.upstream_topic import NO_TOPIC_ID, TopicMissing, UpstreamTopic
 from bifrost.gateway.state.state_topic import DELETE_RETENTION_MS, check_topic
 from bifrost.records.batch_reader import LogRecord, UnreadableBatch
 from bifrost.records.committed_log import CommittedLog
+from bifrost.state.staged_transaction import StagedTransaction
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import UnreadableState
 from bifrost.state.state_table import KEPT_DECODED, Ignored, StateTable
@@ -38,8 +42,12 @@ log = structlog.get_logger()
 MAX_WAIT_MS = 500
 """How long a broker waits for records before it answers that there are none."""
 
-IN_THREAD_BYTES = 16 * 1024
-"""A larger answer is read in a thread, so that clients do not wait for it."""
+IN_THREAD_BYTES = 4 * 1024
+"""A larger answer is read in a thread, so that clients do not wait for it: it is compressed, and has some hundred
+records."""
+
+SMALL_TRANSACTION = 50
+"""Records that become part of the table in the turn of the event loop in which they were read."""
 
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 2.0
 UNREADABLE_RETRY_S = 10.0
@@ -106,8 +114,8 @@ class StateReader:
 
     @property
     def position(self) -> int:
-        """The offset up to which the topic was read."""
-        return self._log.next_offset
+        """The offset up to which the table has the topic; -1: it is read anew."""
+        return self._position
 
     def has_seen(self, change: str) -> bool:
         """Whether a change is committed, of those that were read last."""
@@ -125,7 +133,7 @@ class StateReader:
             await self._next_move()
 
     async def reach(self, offset: int, timeout_ms: int) -> None:
-        """Wait until the topic was read up to an offset.
+        """Wait until the table has the topic up to an offset.
 
         Raises:
             UnreadableState, UnreadableBatch: it cannot be read.
@@ -133,7 +141,7 @@ class StateReader:
         """
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                while not self.is_current or self._log.next_offset < offset:
+                while not self.is_current or self._position < offset:
                     await self._next_move()
         except TimeoutError:
             why = self.problem or "a transaction is open"
@@ -191,7 +199,7 @@ class StateReader:
             self._tell(self.table.become(StateTable(self.table.limits)))
         is_first = not len(self.table) and not self.is_current
         self._fresh = self.table if is_first else StateTable(self.table.limits)
-        self._log, self._goal = CommittedLog(), None
+        self._log, self._goal, self._position = CommittedLog(), None, -1
 
     def _give_up(self, error: UnreadableState | UnreadableBatch) -> None:
         if str(error) != self.problem:
@@ -266,7 +274,7 @@ class StateReader:
         """Fold what was read; at the end of a reading from the start the table is the state."""
         fresh = self._fresh
         if fresh is None:
-            self._tell(self._fold(self.table, read))
+            await self._fold_in_steps(read)
         else:
             if fresh is self.table:
                 with no_collections():
@@ -281,6 +289,8 @@ class StateReader:
                 self._fresh, self.is_current = None, True
                 if fresh is not self.table:
                     self._tell(self.table.become(fresh))
+        if self._fresh is None:
+            self._position = self._log.next_offset
         if self._log.next_offset >= self.high_watermark:
             self._at_end_ms = self._now_ms()
         self._note_move()
@@ -293,26 +303,44 @@ class StateReader:
             except Exception as error:
                 report("state_watcher", error)
 
+    async def _fold_in_steps(self, read: list[list[LogRecord]]) -> None:
+        """Fold what has changed, while clients are served: they see each transaction as a whole."""
+        breaks = Breaks()
+        for transaction in read:
+            staged = StagedTransaction(self.table)
+            await breaks.between(staged.read(transaction))
+            if len(transaction) > SMALL_TRANSACTION:
+                await breaks.take_now()
+            self.table.take(staged)
+            self._note(staged.ignored, staged.changes)
+            self._tell(staged.changed)
+            await breaks.between(staged.let_go())
+
     def _fold(self, table: StateTable, read: list[list[LogRecord]]) -> set[StateKey]:
+        """Fold what no client sees yet."""
         found = set[StateKey]()
         for transaction in read:
             changed, ignored = table.apply(transaction)
             found |= changed
-            for one in ignored:
-                self.ignored["records"] += 1
-                self.lost.append(one)
-                log.warning(
-                    "state_record_ignored",
-                    key=str(one.record.key),
-                    offset=one.offset,
-                    version=one.record.version,
-                    found=one.found,
-                    writer=one.record.writer,
-                )
-            self._changes.update(dict.fromkeys(table.last_changes))
+            self._note(ignored, table.last_changes)
+        return found
+
+    def _note(self, ignored: Iterable[Ignored], changes: Iterable[str]) -> None:
+        """Note the changes that were folded, and report records that were ignored."""
+        for one in ignored:
+            self.ignored["records"] += 1
+            self.lost.append(one)
+            log.warning(
+                "state_record_ignored",
+                key=str(one.record.key),
+                offset=one.offset,
+                version=one.record.version,
+                found=one.found,
+                writer=one.record.writer,
+            )
+        self._changes.update(dict.fromkeys(changes))
         while len(self._changes) > KNOWN_CHANGES:
             self._changes.popitem(last=False)
-        return found
 
     async def _ask(self) -> Any:
         """Return the leader's answer about the partition; None if it has throttled the gateway."""
