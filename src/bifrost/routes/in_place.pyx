@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from bifrost.routes.shape cimport AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, open_pieces
-from bifrost.routes.slots cimport ALL, ANSWERED, Topic
+from bifrost.routes.slots cimport ALL, ANSWERED, Topic, put_fill
 from bifrost.routes.split cimport Split
 from bifrost.routes.template cimport IN_FRONT, Template, put_count
 from bifrost.wire.framer cimport Block
@@ -142,6 +142,6 @@ cdef int put_fills(Split split, Output* out) except -1:
         put_count(out, template.shape, count)
         for i in range(topic.first, topic.first + topic.count):
             if split.slots[i].answer == NULL:
-                split.put_fill(out, &split.slots[i])
+                put_fill(out, &split.slots[i], template)
         put(out, PyBytes_AS_STRING(template.body) + template.tail_at, template.tail_end - template.tail_at)
     return topics

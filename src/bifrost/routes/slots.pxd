@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What is kept of each partition and each topic of a request that was taken apart, and which partitions an answer has."""
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.mem cimport PyMem_Realloc
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
-from bifrost.routes.template cimport MARKS
+from bifrost.routes.template cimport MARKS, Template, put_tags
+from bifrost.wire.output cimport Output, put, write_size
 
 cdef enum Shown:
     ANSWERED, ALL, CHANGED    # an answer has the partitions answered, all, or those answered with something new
@@ -66,3 +68,26 @@ cdef inline int slots_shown(Topic* topic, Slot* slots, int mode) noexcept:
     for i in range(topic.first, topic.first + topic.count):
         found += is_shown(&slots[i], mode)
     return found
+
+cdef inline int put_answer(Output* out, Slot* slot, Template template) except -1:
+    """What a broker has answered for a partition."""
+    cdef Py_ssize_t begin = out.size
+    if slot.tags_at >= 0:
+        put(out, slot.answer, slot.tags_at)
+        put_tags(out, slot.answer + slot.tags_at, slot.size - slot.tags_at, template.shape.leader_tag)
+        return 0
+    put(out, slot.answer, slot.size)
+    write_size(out.data + begin + slot.index_at, slot.index)
+    if slot.error_at >= 0:
+        out.data[begin + slot.error_at] = slot.error >> 8 & 0xFF
+        out.data[begin + slot.error_at + 1] = slot.error & 0xFF
+    return 0
+
+cdef inline int put_fill(Output* out, Slot* slot, Template template) except -1:
+    """What a partition has of which nothing new is known."""
+    cdef Py_ssize_t begin = out.size
+    put(out, PyBytes_AS_STRING(template.body) + template.partition_at, template.partition_end - template.partition_at)
+    write_size(out.data + begin + template.index_at, slot.index)
+    if slot.has_marks:
+        memcpy(out.data + begin + template.marks_at, slot.marks, template.marks_size)
+    return 0

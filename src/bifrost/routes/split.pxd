@@ -22,14 +22,16 @@ cdef class Split:
     cdef int32_t* buckets
     cdef int count, slot_room, topic_count, topic_room, hint
     cdef int bucket_bits
-    cdef Py_ssize_t start, topics_at, after_at, size
+    cdef Py_ssize_t start, topics_at, after_at, size, read_at
+    cdef int64_t topics_left, partitions_left
     cdef int32_t throttle_ms
     cdef bint is_plain
     cdef readonly int64_t data_bytes
-    cdef readonly bint has_error, has_absent
+    cdef readonly bint has_error, has_absent, is_open
 
     cdef Piece* map_pieces(self) except NULL
-    cdef int read_topic(self, Cursor* c) except -1
+    cdef int begin_topic(self, Cursor* c) except -1
+    cdef int end_topic(self, Cursor* c) except -1
     cdef int read_partition(self, Cursor* c) except -1
     cdef bint lead_topic(
         self, Topic* topic, Leaders leaders, int32_t elsewhere, int64_t now_ms, int16_t absence
@@ -44,6 +46,4 @@ cdef class Split:
     cdef bint is_same(self, int mine, Split other, int its) except -1
     cdef bint is_whole(self) noexcept
     cdef int put_topic(self, Output* out, int t, int mode) except -1
-    cdef int put_answer(self, Output* out, Slot* slot) except -1
-    cdef int put_fill(self, Output* out, Slot* slot) except -1
     cdef int note_told(self, int mode) noexcept

@@ -16,6 +16,7 @@ class Split:
         template: of its response.
         segments: the whole frame, with its length; they are kept.
         start: where the body begins, from the frame's beginning.
+        most: topics and partitions that are read now; `go_on` reads the others, before anything else is asked.
     Raises:
         MalformedFrame: the body does not parse.
     """
@@ -32,7 +33,19 @@ class Split:
     memory: int
     """Bytes that are held for it, besides answers."""
 
-    def __init__(self, request: Shape, template: Template, segments: list[Buffer], start: int) -> None: ...
+    is_open: bool
+    """Whether topics and partitions of the request are not read yet."""
+
+    def __init__(
+        self, request: Shape, template: Template, segments: list[Buffer], start: int, most: int = ...
+    ) -> None: ...
+    def go_on(self, most: int = ...) -> bool:
+        """Read so many more topics and partitions, all if it is not given; return whether there are others.
+
+        Raises:
+            MalformedFrame: the body does not parse.
+        """
+
     def behind(self, shape: Shape) -> Split:
         """Return what the fields after the topics list, by a shape of these.
 

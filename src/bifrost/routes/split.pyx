@@ -7,7 +7,7 @@
                       │ merged: header, topics and answers in the order of the slots ──▶ one frame
 
 A slot is a few numbers in C memory. A request's frame may lie in several pieces (rewriting.pyx leaves records where the
-gateway received them), and the parts refer to those pieces.
+gateway received them), and the parts refer to those pieces. What names very many partitions is walked along in steps.
 """
 
 cimport cython
@@ -24,9 +24,9 @@ from bifrost.routes.shape cimport (
     AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, copy, open_pieces,
 )
 from bifrost.routes.slots cimport (
-    ALL, ANSWERED, CHANGED, Slot, Topic, address, hashed, is_shown, resized, slots_of, slots_shown,
+    ALL, ANSWERED, CHANGED, Slot, Topic, address, hashed, is_shown, put_answer, put_fill, resized, slots_of, slots_shown,
 )
-from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count, put_tags
+from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.reader cimport be32
@@ -35,6 +35,8 @@ cdef enum:
     OWN_SEGMENT = 4096    # shorter runs are copied: a segment of its own would cost more
     NO_NODE = -1
     ALL_UNKNOWN = 0x7FFFFFFF
+    ALL_ITEMS = 0x7FFFFFFF
+    BETWEEN = -1          # no topic is being read
     ABSENT = -2           # no broker is asked about what the metadata does not have
     ASKED_AGAIN_MS = 1000     # how long it is believed that a topic does not exist, or lacks a partition
     TOPIC_OBJECTS = 200       # bytes of a topic's key and its places in a list and a dictionary
@@ -51,9 +53,9 @@ cdef class Split:
         PyMem_Free(self.topics)
         PyMem_Free(self.buckets)
 
-    def __init__(self, Shape request not None, Template template not None, list segments not None, Py_ssize_t start):
+    def __init__(self, Shape request not None, Template template not None, list segments not None, Py_ssize_t start,
+                 Py_ssize_t most=ALL_ITEMS):
         cdef Cursor c
-        cdef int64_t topics
         self.request, self.template, self.segments, self.start = request, template, segments, start
         self.keys, self.frames, self.first_of, self.is_plain = [], [], {}, True
         open_pieces(&c, self.map_pieces(), len(segments))
@@ -62,14 +64,34 @@ cdef class Split:
         c.pos, self.size = start, c.end
         request.walk(BEFORE, &c)
         self.topics_at = c.pos
-        topics = request.read_count(&c)
-        while topics > 0:
-            topics -= 1
-            self.read_topic(&c)
+        self.topics_left, self.partitions_left = request.read_count(&c), BETWEEN
+        self.read_at, self.is_open = c.pos, True
+        self.go_on(most)
+
+    def go_on(self, Py_ssize_t most=ALL_ITEMS):
+        cdef Cursor c
+        if not self.is_open:
+            return False
+        open_pieces(&c, self.pieces, len(self.segments))
+        c.pos = self.read_at
+        while self.topics_left > 0:
+            if most <= 0:
+                self.read_at = c.pos
+                return True
+            most -= 1
+            if self.partitions_left == BETWEEN:
+                self.begin_topic(&c)
+            else:
+                self.partitions_left -= 1
+                self.read_partition(&c)
+            if not self.partitions_left:
+                self.end_topic(&c)
         self.after_at = c.pos
-        request.walk(AFTER, &c)
+        self.request.walk(AFTER, &c)
         if c.pos != c.end:
             raise MalformedFrame("the request goes on behind its end", c.pos)
+        self.is_open = False
+        return False
 
     cdef Piece* map_pieces(self) except NULL:
         cdef int i
@@ -85,8 +107,7 @@ cdef class Split:
             begin += view.shape[0]
         return self.pieces
 
-    cdef int read_topic(self, Cursor* c) except -1:
-        cdef int64_t partitions
+    cdef int begin_topic(self, Cursor* c) except -1:
         cdef Topic* topic
         cdef bytes key
         if self.topic_count == self.topic_room:
@@ -98,16 +119,19 @@ cdef class Split:
         key = PyBytes_FromStringAndSize(NULL, c.key_size)
         copy(c, c.key_at, c.key_size, <uint8_t*>PyBytes_AS_STRING(key))
         topic.head = c.pos
-        partitions = self.request.read_count(c)
-        while partitions > 0:
-            partitions -= 1
-            self.read_partition(c)
+        self.partitions_left = max(0, self.request.read_count(c))
+        topic.same = self.first_of.setdefault(key, self.topic_count)
+        self.keys.append(key)
+        return 0
+
+    cdef int end_topic(self, Cursor* c) except -1:
+        cdef Topic* topic = &self.topics[self.topic_count]
         topic.tail = c.pos
         self.request.walk(TOPIC_END, c)
         topic.end, topic.count = c.pos, self.count - topic.first
-        topic.same = self.first_of.setdefault(key, self.topic_count)
-        self.keys.append(key)
         self.topic_count += 1
+        self.topics_left -= 1
+        self.partitions_left = BETWEEN
         return 0
 
     cdef int read_partition(self, Cursor* c) except -1:
@@ -487,34 +511,10 @@ cdef class Split:
             if not is_shown(&self.slots[i], mode):
                 continue
             if self.slots[i].answer != NULL:
-                self.put_answer(out, &self.slots[i])
+                put_answer(out, &self.slots[i], template)
             else:
-                self.put_fill(out, &self.slots[i])
+                put_fill(out, &self.slots[i], template)
         put(out, PyBytes_AS_STRING(template.body) + template.tail_at, template.tail_end - template.tail_at)
-        return 0
-
-    cdef int put_answer(self, Output* out, Slot* slot) except -1:
-        cdef Py_ssize_t begin = out.size
-        if slot.tags_at >= 0:
-            put(out, slot.answer, slot.tags_at)
-            put_tags(out, slot.answer + slot.tags_at, slot.size - slot.tags_at, self.template.shape.leader_tag)
-            return 0
-        put(out, slot.answer, slot.size)
-        write_size(out.data + begin + slot.index_at, slot.index)
-        if slot.error_at >= 0:
-            out.data[begin + slot.error_at] = slot.error >> 8 & 0xFF
-            out.data[begin + slot.error_at + 1] = slot.error & 0xFF
-        return 0
-
-    cdef int put_fill(self, Output* out, Slot* slot) except -1:
-        """What a partition has of which nothing new is known."""
-        cdef Template template = self.template
-        cdef Py_ssize_t begin = out.size
-        put(out, PyBytes_AS_STRING(template.body) + template.partition_at,
-            template.partition_end - template.partition_at)
-        write_size(out.data + begin + template.index_at, slot.index)
-        if slot.has_marks:
-            memcpy(out.data + begin + template.marks_at, slot.marks, template.marks_size)
         return 0
 
 

@@ -176,12 +176,22 @@ def a_session_is_ended(script: Script) -> None:
     script.step(-1)
 
 
+def very_many_partitions_are_asked_for(script: Script) -> None:
+    script.step(0, [(one, 0) for one in range(1500)])
+    script.step(1)
+    script.produce(1)
+    script.step(2, [(1501, 0)])
+    script.step(3, [(1, 1)], list(range(10, 1400)))
+    script.step(4)
+
+
 SCRIPTS = [
     changes_are_told,
     partitions_come_and_go,
     errors_are_told_again,
     wrong_ones_are_refused,
     a_session_is_ended,
+    very_many_partitions_are_asked_for,
 ]
 
 

@@ -119,9 +119,15 @@ class Case:
         return table
 
     def made(self, segments: list[bytes | memoryview] | None = None) -> Split:
+        """Return the request taken apart, in some steps."""
         shapes = shapes_of(self.key, self.version)
-        frame = self.frame(0, self.request)
-        return Split(shapes.request, shapes.template, segments or [frame], 4 + len(self.head))
+        frame, most = self.frame(0, self.request), self.random.choice((1, 2, 5, 1000))
+        split = Split(shapes.request, shapes.template, segments or [frame], 4 + len(self.head), most)
+        while split.is_open:
+            before = split.partitions
+            assert split.go_on(most) == split.is_open
+            assert split.partitions - before <= most
+        return split
 
     def split(self, segments: list[bytes | memoryview] | None = None) -> Split:
         made = self.made(segments)

@@ -3,6 +3,7 @@
 `begin` sends at once what it can; what lacks a leader or a coordinator waits for `look_up`, once.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.error_response import error_response
@@ -64,8 +65,10 @@ class Dispatch:
         kind = request.way.kind
         if kind in _BY_LEADER:
             split = self._taken_apart(request)
-            # What names very many is taken apart in one turn of the loop, and sent in another.
-            must_wait = not is_last and split.partitions > MANY_ITEMS
+            if is_last:
+                split.go_on()  # It was read to its end in `look_up`, as long as the client was there.
+            # What names very many is taken apart in some turns of the loop, and sent in another.
+            must_wait = not is_last and (split.is_open or split.partitions > MANY_ITEMS)
             if must_wait or (self._unknown(request, split) and not is_last):
                 self._waiting = request, split
                 return False
@@ -93,6 +96,8 @@ class Dispatch:
         if kind in _BY_LEADER:
             split = self._taken_apart(request)
             self._waiting = request, split
+            if split.is_open:
+                await self._router.in_turns(partial(split.go_on, MANY_ITEMS))
             unknown = self._unknown(request, split)
             has_waited = await routes.look_up_leaders(unknown, tenant, by_id=request.shapes.is_by_id)
         else:

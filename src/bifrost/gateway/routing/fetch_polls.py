@@ -13,6 +13,7 @@ import asyncio
 import random
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bifrost.gateway.errors import BrokerError
@@ -21,6 +22,7 @@ from bifrost.routes.in_place import answer_in_place
 from bifrost.routes.session_frame import whole_fetch
 from bifrost.routes.shapes import Shapes
 from bifrost.routes.split import Split
+from bifrost.routes.split_request import MANY_ITEMS
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchResponse
 
@@ -161,10 +163,20 @@ class FetchPolls:
             self._router.answer(fetch.turn, fetch.request.answered_by(FetchResponse(error_code=code)))
             return
         routes, split = self._router.cluster.routes, fetch.split
-        if fetch.session is not None and (unknown := routes.unknown(split, fetch.shapes, self._router.home)):
+        if fetch.session is None:
+            self._poll(fetch)
+        elif split.is_open:
+            self._router.start(self._read_on(fetch))
+        elif unknown := routes.unknown(split, fetch.shapes, self._router.home):
             self._router.start(self._look_up(fetch, unknown))
         else:
             self._poll(fetch)
+
+    async def _read_on(self, fetch: _Fetch) -> None:
+        """Take a session with very many partitions apart, and poll them."""
+        router = self._router
+        await router.in_turns(partial(fetch.split.go_on, MANY_ITEMS))
+        await self._look_up(fetch, router.cluster.routes.unknown(fetch.split, fetch.shapes, router.home))
 
     def _enter(self, fetch: _Fetch) -> ErrorCode:
         """Let a Fetch name all its partitions, if it is of a session; return why it is not, or NONE."""
@@ -183,15 +195,18 @@ class FetchPolls:
         whole = whole_fetch(
             fetch.split, self._last, forgotten if forgotten.partitions else None, _after(version)
         )
-        fetch.split = Split(fetch.shapes.request, fetch.shapes.template, [whole], fetch.request.body)
+        fetch.split = Split(
+            fetch.shapes.request, fetch.shapes.template, [whole], fetch.request.body, MANY_ITEMS
+        )
         fetch.session = session
         return ErrorCode.NONE
 
     async def _look_up(self, fetch: _Fetch, topics: list[bytes]) -> None:
         """Learn the leaders of a session's partitions; what is not known then goes to any broker."""
         routes = self._router.cluster.routes
-        with suppress(BrokerError):
-            await routes.look_up_leaders(topics, self._router.tenant or "", by_id=fetch.shapes.is_by_id)
+        if topics:
+            with suppress(BrokerError):
+                await routes.look_up_leaders(topics, self._router.tenant or "", by_id=fetch.shapes.is_by_id)
         if self._waiting and self._waiting[0] is fetch:
             routes.unknown(fetch.split, fetch.shapes, self._router.home)
             self._poll(fetch)

@@ -61,6 +61,30 @@ class RouteTurns:
             self._is_due = True
             self._loop.call_soon(self._go_on)
 
+    async def all_of(self, tenant: str | None, step: Callable[[], bool]) -> None:
+        """Do a long work of a connection, a step in each of its turns.
+
+        Args:
+            tenant: the connection's.
+            step: does a part of the work, less than a millisecond long; returns whether there are more.
+        """
+        done: asyncio.Future[None] = self._loop.create_future()
+
+        def go_on() -> bool:
+            if done.done():  # The connection has ended, and waits no more.
+                return False
+            try:
+                if step():
+                    return True
+            except Exception as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+            return False
+
+        self.wait(tenant, go_on)
+        await done
+
     def _go_on(self) -> None:
         self._is_due = False
         ends_s = time.perf_counter() + SLICE_S  # The loop's own time stands still within a turn.

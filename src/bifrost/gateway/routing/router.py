@@ -27,7 +27,7 @@ from bifrost.gateway.routing.context import RouteContext, RoutedClient
 from bifrost.gateway.routing.request import Request, read_request
 from bifrost.gateway.routing.route_transport import RouteTransport
 from bifrost.gateway.routing.route_turns import count_at_once, turns_of
-from bifrost.gateway.routing.split_requests import taken_apart
+from bifrost.gateway.routing.split_requests import take_unusual
 from bifrost.gateway.routing.straight_relay import StraightRouter
 from bifrost.routes.split_request import MANY_ITEMS, SentPart, SplitRequest
 from bifrost.routes.straight import StraightRequest
@@ -303,12 +303,14 @@ class Router(StraightRouter):
                 answered(frame, may_be_done)
             else:
                 if frame is None or not answered.take(frame):
-                    whole = taken_apart(answered)
-                    whole.take(answered.node, frame, may_be_done)
-                    answered.answer = self.join(whole)
+                    take_unusual(self, answered, frame, may_be_done)
                 self.deliver()
         except Exception as error:
             self.fail(error)
+
+    async def in_turns(self, step: "Callable[[], bool]") -> None:
+        """Do a long work of this connection, in turns with the requests of others; see `RouteTurns.all_of`."""
+        await self._route_turns.all_of(self.tenant, step)
 
     def refuse_absent(self, whole: SplitRequest, *, is_all: bool) -> None:
         """Take note that a request names partitions that do not exist; with `is_all` it is answered with that alone."""

@@ -46,6 +46,52 @@ def test_tenants_and_their_connections_take_turns() -> None:
     assert routed == ["a1", "b", "a2", "b", "a1", "a2", "a1"]
 
 
+def test_a_long_work_is_done_in_turns_with_other_requests() -> None:
+    done = list[str]()
+
+    async def scenario() -> None:
+        turns = RouteTurns(asyncio.get_running_loop())
+
+        def step(name: str, count: int) -> bool:
+            done.append(name)
+            return done.count(name) < count
+
+        await asyncio.gather(
+            turns.all_of("a", lambda: step("a1", 3)),
+            turns.all_of("a", lambda: step("a2", 1)),
+            turns.all_of("b", lambda: step("b", 2)),
+        )
+        assert not turns
+
+    asyncio.run(scenario())
+
+    assert done == ["a1", "b", "a2", "b", "a1", "a1"]
+
+
+def test_a_long_work_that_fails_or_is_not_waited_for_goes_no_further() -> None:
+    steps = list[str]()
+
+    def failing() -> bool:
+        raise ValueError("no")
+
+    def endless() -> bool:
+        steps.append("endless")
+        return True
+
+    async def scenario() -> None:
+        turns = RouteTurns(asyncio.get_running_loop())
+        with pytest.raises(ValueError, match="no"):
+            await turns.all_of("a", failing)
+        waiting = asyncio.create_task(turns.all_of("a", endless))
+        await asyncio.sleep(0)  # It begins to wait for its turn,
+        await asyncio.sleep(0)  # and has it.
+        assert steps
+        waiting.cancel()
+        await until_done(turns)
+
+    asyncio.run(scenario())
+
+
 def test_the_loop_goes_on_after_a_slice() -> None:
     left = list(range(5))
 
