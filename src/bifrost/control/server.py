@@ -13,6 +13,7 @@ from bifrost.config.fields.control import Control
 from bifrost.config.files.server_context import build_server_context
 from bifrost.control.connection import MAX_CONNECTIONS, MAX_HEAD_BYTES, ControlConnection
 from bifrost.control.gate import App
+from bifrost.control.handshakes import Handshakes
 
 log = structlog.get_logger()
 
@@ -41,7 +42,9 @@ async def serve(app: App, settings: Control) -> None:
     """
     config = uvicorn.Config(
         app,
-        http=ControlConnection,
+        http=ControlConnection  # type: ignore[arg-type]
+        if settings.tls is None
+        else Handshakes(build_server_context(settings.tls), ControlConnection),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -52,9 +55,6 @@ async def serve(app: App, settings: Control) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=STOP_S,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-        ssl_context_factory=None
-        if settings.tls is None
-        else lambda _config, _default: build_server_context(settings.tls),  # type: ignore[arg-type]
     )
     bound = _bind(settings.bind_host, settings.port)
     server = _Server(config)
