@@ -40,7 +40,7 @@ a relative path starts at the folder of this file
 * A **size** is a whole number of bytes or a number with `B`, `KiB`, `MiB` or `GiB`; a **duration** a whole number of
   milliseconds or a number with `ms`, `s`, `min` or `h`. Numbers, texts and truth values are not turned into each other.
 * Anchors, aliases and merge keys (`<<`) work; tags do not. The file is UTF-8 and at most 1 MiB.
-* Passwords stand in files of their own and are never printed.
+* Passwords stand in files of their own and are never printed; only a partition remapper's file may have some itself.
 
 **Editors** complete the keys, show what each means and mark what cannot be, by a JSON Schema (draft 2020-12):
 [config.schema.json](config.schema.json), which `bifrost schema` prints for the version that is installed. With the

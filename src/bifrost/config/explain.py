@@ -101,7 +101,7 @@ def _unknown_key(key: str, parent: Loc, model: type[BaseModel]) -> str:
         return f"{where}: {STRAY_HINT}"
     section = section_at(model, parent)
     fields = section.model_fields if section else {}
-    known = {field.alias or name for name, field in fields.items()} - READ_FROM_FILES
+    known = {field.alias or name for name, field in fields.items() if name not in READ_FROM_FILES}
     return unknown_key_text((*parent, key), {name: name for name in known})
 
 

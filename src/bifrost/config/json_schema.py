@@ -22,7 +22,7 @@ from bifrost.config.kubernetes.virtual_cluster_schema import document_definition
 from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
 from bifrost.config.records.filter_configs import read_acks
-from bifrost.config.remapper.sections import PartitionRemapper
+from bifrost.config.remapper.sections import PartitionRemapper, read_users
 from bifrost.config.schema_rules import FORMS, SECTIONS
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
@@ -99,9 +99,21 @@ def _number_or_text(number: JsonSchemaValue, units: Iterable[str]) -> JsonSchema
     return {"anyOf": [number, {"type": "string", "pattern": pattern}]}
 
 
+def _by_name(user: JsonSchemaValue) -> JsonSchemaValue:
+    """Return the schema of a mapping of names to passwords, or to what else describes a user."""
+    # The name is the key here, and a section with a key too few is not one of the list.
+    described = {"type": "object", "minProperties": 1, "properties": {"username": False}}
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"anyOf": [{"type": "string", "minLength": 1}, described]},
+    }
+
+
 _BEFORE: dict[Any, Callable[[JsonSchemaValue], JsonSchemaValue]] = {
     read_size_bytes: lambda number: _number_or_text(number, BYTES_PER_UNIT),
     read_duration_ms: lambda number: _number_or_text(number, MS_PER_UNIT),
+    read_users: lambda users: {"anyOf": [users, _by_name(users["items"])]},
     read_acks: lambda name: {"anyOf": [name, {"enum": [0, 1]}]},
     read_address: lambda _: {"type": "string", "pattern": "^[^,/]+:[0-9]{1,5}$"},
 }

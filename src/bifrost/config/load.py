@@ -180,13 +180,25 @@ def _read_pseudonym_key(data: dict[str, object], folder: Path) -> Iterator[tuple
 def _read_secrets(derive: Derive, data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
     """Put the files' content beside every `password_file` and `scram_file`, and yield what is wrong with the files.
 
-    A credential whose file cannot be read gets none: the configuration as a whole is refused then.
+    A credential whose file cannot be read gets none: the configuration as a whole is refused then. One whose secret the
+    source has read itself keeps that.
     """
     derived = _offered_scram(data)
+
+    def keep(credential: dict[str, object], password: bytes) -> None:
+        credential["password"] = Secret(password)
+        name = str(credential.get("username"))
+        credential["verifiers"] = tuple(derive(one, password, name) for one in derived)
+
     for loc, credential in _credentials(data):
-        for stray in sorted(READ_FROM_FILES & credential.keys()):
+        for stray in _strays(credential):
             yield (*loc, stray), f"{show_loc((*loc, stray))}: {STRAY_HINT}"
             del credential[stray]
+        given = credential.get("password")
+        if isinstance(given, KeptSecret):
+            keep(credential, given.reveal())
+        if not READ_FROM_FILES.isdisjoint(credential):
+            continue
         for key, what in (("password_file", "password file"), ("scram_file", "SCRAM file")):
             name = credential.get(key)
             if not isinstance(name, str) or not name:
@@ -197,11 +209,7 @@ def _read_secrets(derive: Derive, data: dict[str, object], folder: Path) -> Iter
                 if key == "scram_file":
                     credential["verifiers"] = _read_verifiers(content)
                 else:
-                    password = _read_password(content)
-                    credential["password"] = Secret(password)
-                    credential["verifiers"] = tuple(
-                        derive(one, password, str(credential.get("username"))) for one in derived
-                    )
+                    keep(credential, _read_password(content))
             except UnreadableError as error:
                 hint = path_hint(name, path)
                 yield (*loc, key), f"{show_loc((*loc, key))}: {what} {path}: {error}{hint}"
@@ -210,7 +218,7 @@ def _read_secrets(derive: Derive, data: dict[str, object], folder: Path) -> Iter
 def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:
     """Put the secrets and paths of the files that secure connections to brokers into `data`; yield what is wrong."""
     for at, section, is_tls in secured_sections(data):
-        for stray in sorted(READ_FROM_FILES & section.keys()):
+        for stray in _strays(section):
             yield (
                 (*at, stray),
                 f"{show_loc((*at, stray))}: {STRAY_HINT.replace('password_file', f'{stray}_file')}",
@@ -234,6 +242,18 @@ def _read_upstream_files(data: dict[str, object], folder: Path) -> Iterator[tupl
                 is_here = Path(str(section[file.key])).is_absolute() or path.exists()
                 hint = "" if is_here else "; a relative path starts at the folder of this file"
                 yield file.loc, f"{show_loc(file.loc)}: {file.what} {path}: {error}{hint}"
+
+
+def _strays(section: dict[str, object]) -> list[str]:
+    """Return the keys of secrets that are written in the file; a secret that the source has read is no text there."""
+    written = (key for key in READ_FROM_FILES & section.keys() if not _is_read(section[key]))
+    return sorted(written)
+
+
+def _is_read(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(one, ScramVerifier) for one in value)
+    return isinstance(value, KeptSecret)
 
 
 def _unreadable_files(data: dict[str, object], folder: Path) -> Iterator[tuple[Loc, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 from bifrost.config.fields.verifiers import SCRAM_HASHES, ScramVerifier
 from bifrost.config.model import Config
@@ -23,13 +25,14 @@ CONTENTS = {
     "client_secret_file": "x",
     "token_file": "x" * 32,
     "hash_key_file": "x" * 32,
+    " file": "app:x",
     "transform_file": "def transform(batch, context):\n    return batch\n",
 }
 """What is written into each kind of file, by the end of its key."""
 
 
 def load_example(name: str, folder: Path) -> Config:
-    """Load an example with a password in every file it names, and a certificate."""
+    """Load an example with a password in every file and environment variable it names, and a certificate."""
     text = (EXAMPLES / name).read_text().replace("/run/secrets/globex", "secrets/globex")
     (folder / "secrets").mkdir()
     for end, content in CONTENTS.items():
@@ -46,4 +49,5 @@ def load_example(name: str, folder: Path) -> Config:
     (folder / "tls/client-ca.crl").write_bytes(authority.revocations())
     file = folder / Path(name).name
     file.write_text(text)
-    return load(file)
+    with patch.dict(os.environ, dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")):
+        return load(file)

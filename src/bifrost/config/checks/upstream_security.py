@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from bifrost.config.fields.upstream_sasl import KEYS_OF_ONE, PASSWORD_MECHANISMS, UpstreamMechanism
+from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.security_protocol import SecurityProtocol
 
 Loc = tuple[str | int, ...]
@@ -142,10 +143,12 @@ def _tls_misfits(tree: Tree, at: Loc) -> Iterator[tuple[Loc, str]]:
 
 
 def _given(tree: Tree, at: Loc) -> set[str]:
-    """Return the keys of a section that have a value, valid or not."""
+    """Return the keys of a section that have a value, valid or not; a password that is read counts as its file."""
     section = tree.get(*at)
     if not isinstance(section, Mapping):
         return set()
+    if isinstance(section.get("password"), KeptSecret):
+        section = {**section, "password_file": True}
     return {key for key, value in section.items() if value is not None and value is not False}
 
 

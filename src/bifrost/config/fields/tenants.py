@@ -64,7 +64,8 @@ class Credential(Section):
 
     @model_validator(mode="after")
     def _check_files(self) -> "Credential":
-        if self.password_file is None and self.scram_file is None:
+        is_given = self.password is not None or bool(self.verifiers)
+        if self.password_file is None and self.scram_file is None and not is_given:
             raise ValueError("has no password: add password_file, or scram_file")
         if self.password_file is not None and self.scram_file is not None:
             raise ValueError("has both password_file and scram_file: remove one")

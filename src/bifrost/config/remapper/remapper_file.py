@@ -3,7 +3,7 @@ r"""Translates a partition remapper's file into the terms of the flat dialect.
     remapper                                in the terms of the flat dialect
       listen.address, advertised_address    proxy.listener_sets[0], with single_address
       listen.max_connections                proxy.limits.max_connections
-      listen.security                       its security_protocol and tls
+      listen.security                       its security_protocol, tls and sasl_mechanisms, and tenants[0].auth
       kafka                                 upstream; connection_timeout_ms and metadata_refresh_interval_secs are
                                             upstream_connect_timeout_ms and metadata_refresh_ms of proxy.limits
       mapping                               tenants[0].virtual_partitions, the overrides first
@@ -26,8 +26,18 @@ from bifrost.config.files.process_settings import ProcessSettings
 from bifrost.config.files.source import Place, Source
 from bifrost.config.loc import Loc
 from bifrost.config.name_template import NameTemplate
-from bifrost.config.remapper.sections import KafkaTls, ListenTls, PartitionRemapper, TopicMapping
+from bifrost.config.remapper.remapper_users import UnusableUsers, credentials, expanded, is_literal, secret
+from bifrost.config.remapper.sections import (
+    KafkaSasl,
+    KafkaTls,
+    ListenPrincipal,
+    ListenSecurity,
+    ListenTls,
+    PartitionRemapper,
+    TopicMapping,
+)
 from bifrost.config.remapper.topic_expressions import EXPECTED, is_name, pattern_of
+from bifrost.config.section import Section
 from bifrost.config.security_protocol import SecurityProtocol
 
 KEYS = frozenset(PartitionRemapper.model_fields)
@@ -51,15 +61,19 @@ _PLACES: Mapping[Loc, Loc] = {
     ("proxy", "limits"): ("listen", "max_connections"),
     (*_LISTENER, "tls"): ("listen", "security", "tls"),
     **{(*_LISTENER, "tls", key): ("listen", "security", "tls", own) for key, own in _LISTEN_FILES.items()},
+    (*_LISTENER, "sasl_mechanisms"): ("listen", "security", "sasl", "enabled_mechanisms"),
     ("upstream",): ("kafka",),
+    ("upstream", "sasl"): ("kafka", "sasl"),
     ("upstream", "bootstrap"): ("kafka", "bootstrap_servers"),
     ("upstream", "tls"): ("kafka", "tls"),
     **{("upstream", "tls", key): ("kafka", "tls", own) for key, own in _KAFKA_FILES.items()},
     ("tenants",): ("mapping",),
+    ("tenants", 0, "auth"): ("listen", "security", "sasl", "credentials"),
 }
-_NO_SASL = (
-    " needs passwords, which never stand in a file of the configuration: write the gateway's own dialect "
-    "(docs/partition-remapper.md)"
+_CREDENTIALS: Loc = ("listen", "security", "sasl", "credentials")
+_IN_THE_FILE = (
+    "stands in this file, which all who read it know: write it to a file of its own, or ${NAME} for an "
+    "environment variable"
 )
 
 
@@ -75,8 +89,11 @@ class RemapperFile(Source):
         overrides = dict(self._read_overrides(written))
         read = self._read(written)
         self.data = {}
+        sasl: dict[str, object] = {}
+        users: list[dict[str, object]] = []
         if read is not None:
             self._check(read, overrides)
+            sasl, users = self._account(read.kafka.sasl), self._users(read.listen.security)
         if read is None or self.problems:
             self.unreported |= {
                 ("proxy",),
@@ -86,8 +103,8 @@ class RemapperFile(Source):
             return
         self.data = {
             "proxy": self._proxy(read),
-            "upstream": _upstream(read),
-            "tenants": [_tenant(read, overrides)],
+            "upstream": _upstream(read) | ({"sasl": sasl} if sasl else {}),
+            "tenants": [_tenant(read, overrides) | ({"auth": {"credentials": users}} if users else {})],
         }
         self._add_notices(read, written)
         self.process = ProcessSettings(_LEVELS[read.logging.level], read.logging.json_, tuple(self._notices))
@@ -109,15 +126,11 @@ class RemapperFile(Source):
         mapping = written.get("mapping")
         if isinstance(mapping, dict) and isinstance(mapping.get("topics"), dict):
             written = {**written, "mapping": {key: mapping[key] for key in mapping if key != "topics"}}
-        for loc in _sasl(written):
-            self._tell(loc, f"{show_loc(loc)}{_NO_SASL}")
         try:
             return PartitionRemapper.model_validate(written)
         except ValidationError as error:
-            told = set(_sasl(written))
             for loc, text in explain(error, written, PartitionRemapper):
-                if loc not in told:
-                    self._tell(loc, text)
+                self._tell(loc, text)
         return None
 
     def _read_overrides(self, written: dict[str, object]) -> Iterator[tuple[str, TopicMapping]]:
@@ -158,15 +171,13 @@ class RemapperFile(Source):
                 self._tell(at, f"{show_loc(at)}: {text}: clients are told the port that is bound")
             if listen.advertised_address.host in _ANY:
                 self._tell(at, f"{show_loc(at)}: clients cannot connect to {listen.advertised_address.host}")
-        for place, protocol, tls in (
-            (("listen", "security"), listen.security.protocol, listen.security.tls),
-            (("kafka",), kafka.security_protocol, kafka.tls),
-        ):
-            if tls is not None and protocol is not SecurityProtocol.SSL:
-                self._tell((*place, "tls"), f"{show_loc((*place, 'tls'))} is only for SSL, found {protocol}")
-        tls = listen.security.tls
-        if listen.security.protocol is SecurityProtocol.SSL and tls is None:
-            self._tell(("listen", "security"), "listen.security.tls is missing: SSL needs a certificate")
+        security = listen.security
+        self._check_security(("listen", "security"), security.protocol, security.tls, security.sasl)
+        self._check_security(("kafka",), kafka.security_protocol, kafka.tls, kafka.sasl)
+        tls = security.tls
+        if security.protocol.has_tls and tls is None:
+            text = f"listen.security.tls is missing: {security.protocol} needs a certificate"
+            self._tell(("listen", "security"), text)
         if tls is not None and tls.require_client_cert and tls.ca_cert_path is None:
             text = (
                 "listen.security.tls: require_client_cert trusts no certificate without ca_cert_path: add it"
@@ -183,6 +194,18 @@ class RemapperFile(Source):
                 one.offset_range or mapping.offset_range,
             )
 
+    def _check_security(
+        self, at: Loc, protocol: SecurityProtocol, tls: Section | None, sasl: Section | None
+    ) -> None:
+        if tls is not None and not protocol.has_tls:
+            text = f"{show_loc((*at, 'tls'))} is only for SSL and SASL_SSL, found {protocol}"
+            self._tell((*at, "tls"), text)
+        if sasl is not None and not protocol.has_sasl:
+            text = f"{show_loc((*at, 'sasl'))} is only for SASL_PLAINTEXT and SASL_SSL, found {protocol}"
+            self._tell((*at, "sasl"), text)
+        if sasl is None and protocol.has_sasl:
+            self._tell(at, f"{show_loc((*at, 'sasl'))} is missing: {protocol} needs it")
+
     def _check_numbers(self, at: Loc, virtual: int, physical: int, offset_range: int) -> None:
         where = _shown(at)
         sharing = -(-virtual // physical)
@@ -196,14 +219,44 @@ class RemapperFile(Source):
             text = f"{sharing} times offset_range {offset_range} is more than the highest offset: lower it"
             self._tell(at, f"{where}: {text}")
 
+    # -- secrets
+
+    def _account(self, sasl: KafkaSasl | None) -> dict[str, object]:
+        """Return the account at the brokers, empty if there is none or it is not usable."""
+        if sasl is None:
+            return {}
+        found: dict[str, object] = {"mechanism": sasl.mechanism}
+        for key, read, text in (
+            ("username", expanded, sasl.username),
+            ("password", secret, sasl.password_),
+        ):
+            try:
+                found[key] = read(text)
+            except UnusableUsers as error:
+                at: Loc = ("kafka", "sasl", key)
+                self._tell(at, f"{show_loc(at)}: {error}")
+        return found
+
+    def _users(self, security: ListenSecurity) -> list[dict[str, object]]:
+        """Return the users as credentials, none if there are none or one is not usable."""
+        if security.sasl is None:
+            return []
+        try:
+            return credentials(security.sasl.credentials, self.folder)
+        except UnusableUsers as error:
+            at = (*_CREDENTIALS, *error.loc)
+            self._tell(at, f"{show_loc(at)}: {error}")
+            return []
+
     # -- translation
 
     def _proxy(self, read: PartitionRemapper) -> dict[str, object]:
         listen = read.listen
         host = (listen.advertised_address or listen.address).host
+        sasl = listen.security.sasl
         listener: dict[str, object] = {
             "name": TENANT,
-            "tenant": TENANT,
+            **({"tenant": TENANT} if sasl is None else {"sasl_mechanisms": list(sasl.enabled_mechanisms)}),
             "single_address": True,
             "security_protocol": str(listen.security.protocol),
             "port_range": {
@@ -213,7 +266,7 @@ class RemapperFile(Source):
             },
         }
         if listen.security.tls is not None:
-            listener["tls"] = _server_tls(listen.security.tls)
+            listener["tls"] = _server_tls(listen.security.tls, is_principal=sasl is None)
         refresh_s = read.kafka.metadata_refresh_interval_secs or 30
         limits = {
             "max_connections": listen.max_connections,
@@ -232,6 +285,7 @@ class RemapperFile(Source):
             text = "clients are told localhost: set advertised_address, the name by which they reach this machine"
             self._notice(("listen", "address"), text)
         kafka, mapping = _section(written, "kafka"), _section(written, "mapping")
+        self._add_sasl_notices(read)
         if "request_timeout_ms" in kafka:
             text = "has no effect: a request waits for its broker as long as its client does"
             self._notice(("kafka", "request_timeout_ms"), text)
@@ -249,6 +303,21 @@ class RemapperFile(Source):
             f"topics and groups have the prefix {prefix} at the brokers; those without it do not exist here"
         )
         self._notice(("mapping",), text)
+
+    def _add_sasl_notices(self, read: PartitionRemapper) -> None:
+        security, account = read.listen.security, read.kafka.sasl
+        users = (security.sasl and security.sasl.credentials.users) or ()
+        if any(is_literal(one.password_) for one in users):
+            self._notice((*_CREDENTIALS, "users"), f"a password {_IN_THE_FILE}")
+        if account is not None and is_literal(account.password_):
+            self._notice(("kafka", "sasl", "password"), f"it {_IN_THE_FILE}")
+        if (
+            security.sasl is not None
+            and security.tls is not None
+            and security.tls.principal != ListenPrincipal()
+        ):
+            at: Loc = ("listen", "security", "tls", "principal")
+            self._notice(at, "has no effect: the user of SASL is the principal")
 
 
 def _shown(loc: Loc) -> str:
@@ -270,25 +339,13 @@ def _section(written: Mapping[str, object], key: str) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _sasl(written: Mapping[str, object]) -> Iterator[Loc]:
-    """Yield where the file asks for SASL."""
-    kafka, security = _section(written, "kafka"), _section(_section(written, "listen"), "security")
-    for at, section, key in (
-        (("kafka",), kafka, "security_protocol"),
-        (("listen", "security"), security, "protocol"),
-    ):
-        if str(section.get(key)).startswith("SASL_"):
-            yield (*at, key)
-        if "sasl" in section:
-            yield (*at, "sasl")
-
-
-def _server_tls(tls: ListenTls) -> dict[str, object]:
+def _server_tls(tls: ListenTls, *, is_principal: bool) -> dict[str, object]:
     found: dict[str, object] = {"certificate_file": tls.cert_path, "key_file": tls.key_path}
     if tls.ca_cert_path is not None:
         found["client_ca_file"] = tls.ca_cert_path
         found["client_auth"] = "required" if tls.require_client_cert else "requested"
-        found["principal_mapping_rules"] = tls.principal.mapping_rules
+        if is_principal:
+            found["principal_mapping_rules"] = tls.principal.mapping_rules
     return found
 
 

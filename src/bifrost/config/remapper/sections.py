@@ -4,14 +4,16 @@ They are only for reading: `remapper_file.py` makes the model's sections of them
 documentation of github.com/osodevops/kafka-partition-remapper.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from bifrost.config.principals.principal_mapping import PrincipalMappingRules
 from bifrost.config.section import Section
 from bifrost.config.security_protocol import SecurityProtocol
-from bifrost.config.values import Address, BrokerAddress, Count, Flag, Text
+from bifrost.config.values import Address, BrokerAddress, Count, Flag, Text, Username
+
+PasswordMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 MIN_OFFSET_RANGE = 1 << 20
 """The least `offset_range` that the remapper takes."""
@@ -48,15 +50,78 @@ class ListenTls(Section):
     """How the principal of a client's certificate is found. Default: the distinguished name."""
 
 
+def read_users(users: object) -> object:
+    """Return users that are written as a mapping, of names to passwords or keys, as the list that they also can be."""
+    if not isinstance(users, dict):
+        return users
+    return [
+        {"username": name, **one} if isinstance(one, dict) else {"username": name, "password": one}
+        for name, one in users.items()
+    ]
+
+
+class RemapperUser(Section):
+    """A user with a password, or with the keys of one SCRAM mechanism."""
+
+    username: Username
+    """Name the user authenticates with. Required; in a mapping it is the key."""
+
+    password_: Text | None = Field(default=None, alias="password", repr=False)
+    """The password; `${NAME}` is the value of the environment variable `NAME`. Default: the user has keys."""
+
+    iterations: Count = Field(default=4096, ge=4096, le=16_384)
+    """The iterations of the keys. Without effect beside a password. Default 4096."""
+
+    salt: Text | None = None
+    """The salt of the keys, in base64. Default: the user has a password."""
+
+    stored_key: Text | None = Field(default=None, repr=False)
+    """StoredKey (RFC 5802), in base64; its length says whether it is one of SCRAM-SHA-256 or SCRAM-SHA-512. Default:
+    the user has a password."""
+
+    server_key: Text | None = Field(default=None, repr=False)
+    """ServerKey (RFC 5802), in base64. Default: the user has a password."""
+
+    mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    """The mechanism of the keys. Default: what their length says."""
+
+
+class ListenCredentials(Section):
+    """The users that may authenticate: `users` or `file`."""
+
+    users: Annotated[tuple[RemapperUser, ...], BeforeValidator(read_users)] | None = Field(
+        default=None, min_length=1
+    )
+    """A mapping of names to passwords, or to `password` or keys; or a list of these with `username`. Default: they are
+    in `file`."""
+
+    file: Text | None = None
+    """File of users, read again when it changes: a line `name:password` for each, or YAML with `users`. A relative path
+    starts at the folder of this file. Default: they are in `users`."""
+
+
+class ListenSasl(Section):
+    """How clients authenticate with SASL."""
+
+    enabled_mechanisms: tuple[PasswordMechanism, ...] = Field(default=("PLAIN",), min_length=1)
+    """`PLAIN`, `SCRAM-SHA-256` and `SCRAM-SHA-512`. OAUTHBEARER is refused: the gateway's own dialect has it. Default
+    `PLAIN`."""
+
+    credentials: ListenCredentials = Field(examples=["{ file: secrets/users }"])
+    """The users. Required."""
+
+
 class ListenSecurity(Section):
     """How clients connect."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
-    """`PLAINTEXT` or `SSL`. SASL is refused: it needs passwords, which no file of the configuration
-    has. Default `PLAINTEXT`."""
+    """`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. Default `PLAINTEXT`."""
 
     tls: ListenTls | None = None
-    """Certificates. Required with `SSL`, and only allowed there. Default: none."""
+    """Certificates. Required with `SSL` and `SASL_SSL`, and only allowed there. Default: none."""
+
+    sasl: ListenSasl | None = None
+    """Users and mechanisms. Required with `SASL_PLAINTEXT` and `SASL_SSL`, and only allowed there. Default: none."""
 
 
 class Listen(Section):
@@ -92,6 +157,19 @@ class KafkaTls(Section):
     """Only false is possible: the gateway always checks the brokers' certificates. Default false."""
 
 
+class KafkaSasl(Section):
+    """The gateway's account at the brokers."""
+
+    mechanism: PasswordMechanism = "PLAIN"
+    """`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`. Default `PLAIN`."""
+
+    username: Text = Field(examples=["gateway"])
+    """Name of the account; `${NAME}` is the value of the environment variable `NAME`. Required."""
+
+    password_: Text = Field(alias="password", repr=False, examples=['"${KAFKA_PASSWORD}"'])
+    """The password; `${NAME}` is the value of the environment variable `NAME`. Required."""
+
+
 class RemappedCluster(Section):
     """The physical cluster."""
 
@@ -111,10 +189,13 @@ class RemappedCluster(Section):
     not wait for a client's request."""
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
-    """`PLAINTEXT` or `SSL`. SASL is not possible in this file. Default `PLAINTEXT`."""
+    """`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`. Default `PLAINTEXT`."""
 
     tls: KafkaTls | None = None
-    """TLS towards the brokers; only with `SSL`. Default: the CAs that the system trusts."""
+    """TLS towards the brokers; only with `SSL` and `SASL_SSL`. Default: the CAs that the system trusts."""
+
+    sasl: KafkaSasl | None = None
+    """The gateway's account. Required with `SASL_PLAINTEXT` and `SASL_SSL`, and only allowed there. Default: none."""
 
 
 class TopicMapping(Section):

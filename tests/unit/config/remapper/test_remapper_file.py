@@ -228,9 +228,13 @@ def test_equal_numbers_everywhere_mean_no_virtual_partitions(file: Path) -> None
             ["logging.level: expected trace, debug, info, warn or error, found the text 'loud'"],
         ),
         ("json: false", "json: 1", ["logging.json: expected true or false"]),
-        ("kafka:\n", "kafka:\n  security_protocol: SASL_SSL\n", ["kafka.security_protocol needs passwords"]),
-        ("kafka:\n", "kafka:\n  sasl: { username: a, password: hunter2 }\n", ["kafka.sasl needs passwords"]),
-        ("kafka:\n", "kafka:\n  tls: {}\n", ["kafka.tls is only for SSL, found PLAINTEXT"]),
+        ("kafka:\n", "kafka:\n  security_protocol: SASL_SSL\n", ["kafka.sasl is missing: SASL_SSL needs it"]),
+        (
+            "kafka:\n",
+            "kafka:\n  sasl: { username: a, password: hunter2 }\n",
+            ["kafka.sasl is only for SASL_PLAINTEXT and SASL_SSL, found PLAINTEXT"],
+        ),
+        ("kafka:\n", "kafka:\n  tls: {}\n", ["kafka.tls is only for SSL and SASL_SSL, found PLAINTEXT"]),
         (
             "kafka:\n",
             "kafka:\n  security_protocol: SSL\n  tls: { insecure_skip_verify: true }\n",
@@ -239,8 +243,8 @@ def test_equal_numbers_everywhere_mean_no_virtual_partitions(file: Path) -> None
         ("listen:\n", "listen:\n  security: { protocol: SSL }\n", ["listen.security.tls is missing"]),
         (
             "listen:\n",
-            "listen:\n  security: { sasl: { credentials: { file: x } } }\n",
-            ["listen.security.sasl needs passwords"],
+            "listen:\n  security: { sasl: {} }\n",
+            ["listen.security.sasl.credentials is missing"],
         ),
         (
             "listen:\n",
