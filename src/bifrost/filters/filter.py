@@ -20,6 +20,7 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
+    from bifrost.filters.api_versions import OfferedVersions
     from bifrost.filters.records.record_topics import RecordTopics
     from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.state.state_table import StateTable
@@ -118,6 +119,8 @@ class Exchange:
     """The broker's answers to them, in their order, when that to the client's request has come."""
     trip: "RecordTrip | None" = None
     """What the way of a request keeps that was not decoded; its answer is."""
+    offered: "OfferedVersions | None" = None
+    """What the broker of the connection can be asked for; None: it is not known."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

@@ -101,7 +101,7 @@ class LimitedSession(IdentifiedSession):
 
     def _for_filters(self, exchange: Exchange) -> Exchange:
         """Return the exchange of the first held request with what filters may ask of the session."""
-        exchange.met = self._requests.met
+        exchange.met, exchange.offered = self._requests.met, self._route.offered
         if self._asked is not None and self._asked.met is not None:
             exchange.met = {**exchange.met, AtBroker: self._asked.met}
         if self._quota is not None and self._quota.mutated:
