@@ -14,9 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, AtBroker, Need, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, virtual_topics
-from bifrost.filters.virtual.offset_owners import call_as_clients_do, fence, fenced, owner_of
+from bifrost.filters.virtual.groups.commit_fences import Committer, Fence, fence_member, fence_outside
+from bifrost.filters.virtual.offset_owners import call_as_clients_do, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
@@ -47,7 +48,7 @@ RETENTION_MS = 365 * 24 * 3_600_000
 _BY_NAME = 4
 """The newest version of OffsetCommit that says how long offsets are kept, which all brokers from 2.0 on have."""
 
-_FENCE, _COMMITS = "fence", "commits"
+_COMMITS = "commits"
 
 
 class _Elsewhere(NamedTuple):
@@ -66,7 +67,6 @@ class _OffsetsFilter:
     """What the requests have in common."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
-    _if_it_has_members = ErrorCode.UNKNOWN_MEMBER_ID
 
     def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
         """Write the offsets of other groups of partitions; leave the rest in the request."""
@@ -75,18 +75,15 @@ class _OffsetsFilter:
         if elsewhere is None:
             return FORWARD
         if elsewhere.by_group:
-            if not isinstance(met, AtBroker):
-                first = self._fence(request)
-                if first is not None:
-                    return AtBroker((first,), plan=_FENCE)
-                return AtBroker(self._requests(exchange, request, elsewhere), plan=_COMMITS)
-            if met.plan == _FENCE:
-                error = fenced(met.answers[0], self._if_it_has_members)
-                if not error:
-                    return AtBroker(self._requests(exchange, request, elsewhere), plan=_COMMITS)
-                _answer_all(exchange, elsewhere, error)
-            else:
+            if isinstance(met, AtBroker) and met.plan == _COMMITS:
                 _take_answers(exchange, elsewhere, met.answers)
+            else:
+                judged = self._judged(exchange, request, met)
+                if isinstance(judged, Fence):
+                    return AtBroker(judged.requests, plan=judged)
+                if not judged:
+                    return AtBroker(self._requests(exchange, request, elsewhere), plan=_COMMITS)
+                _answer_all(exchange, elsewhere, judged)
         exchange.keep(_ELSEWHERE, elsewhere)
         exchange.wants_response = True
         return FORWARD
@@ -114,7 +111,15 @@ class _OffsetsFilter:
                 for index, code in in_steps(answers.items())
             ]
 
-    def _fence(self, request: Any) -> tuple[Message, int] | None:
+    def _judged(self, exchange: Exchange, request: Any, met: Need | None) -> int | Fence:
+        """Return the error of the commit, 0 if it may be, or what the coordinator is to be asked."""
+        if isinstance(met, AtBroker):
+            assert isinstance(met.plan, Fence), "the other requests are the commits themselves"
+            return met.plan.judge(met.answers)
+        fence = self._fence(exchange, request)
+        return 0 if fence is None else fence
+
+    def _fence(self, exchange: Exchange, request: Any) -> Fence | None:
         """Return what the coordinator is asked first; None: nothing."""
         raise NotImplementedError
 
@@ -134,9 +139,12 @@ class CommittedPartitionsFilter(_OffsetsFilter):
         self._add(exchange, response, one.OffsetCommitResponseTopic, one.OffsetCommitResponsePartition)
         return FORWARD
 
-    def _fence(self, request: OffsetCommitRequest) -> tuple[Message, int] | None:
-        generation = request.generation_id_or_member_epoch
-        return fence(request.group_id, generation, request.member_id, request.group_instance_id)
+    def _fence(self, exchange: Exchange, request: OffsetCommitRequest) -> Fence | None:
+        generation, group_id = request.generation_id_or_member_epoch, request.group_id
+        if generation < 0:
+            return fence_outside(exchange, group_id, ErrorCode.UNKNOWN_MEMBER_ID)
+        committer = Committer(group_id, generation, request.member_id, request.group_instance_id)
+        return fence_member(exchange, committer)
 
     def _requests(
         self, exchange: Exchange, request: OffsetCommitRequest, elsewhere: _Elsewhere
@@ -166,10 +174,14 @@ class TransactionOffsetsFilter(_OffsetsFilter):
         self._add(exchange, response, one.TxnOffsetCommitResponseTopic, one.TxnOffsetCommitResponsePartition)
         return FORWARD
 
-    def _fence(self, request: TxnOffsetCommitRequest) -> tuple[Message, int] | None:
-        if request.generation_id < 0:
+    def _fence(self, exchange: Exchange, request: TxnOffsetCommitRequest) -> Fence | None:
+        generation, group_id = request.generation_id, request.group_id
+        if generation < 0:
             return None  # From outside of a generation a broker takes any (TxnOffsetCommit before v3).
-        return fence(request.group_id, request.generation_id, request.member_id, request.group_instance_id)
+        committer = Committer(
+            group_id, generation, request.member_id, request.group_instance_id, is_transaction=True
+        )
+        return fence_member(exchange, committer)
 
     def _requests(
         self, exchange: Exchange, request: TxnOffsetCommitRequest, elsewhere: _Elsewhere
@@ -194,8 +206,6 @@ class TransactionOffsetsFilter(_OffsetsFilter):
 class DeletedOffsetsFilter(_OffsetsFilter):
     """Deletes offsets of virtual partitions, where the consumer group has no members."""
 
-    _if_it_has_members = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-
     def on_response(self, exchange: Exchange, response: OffsetDeleteResponse) -> ResponseStep:
         """Join the answers."""
         one = OffsetDeleteResponse
@@ -203,8 +213,8 @@ class DeletedOffsetsFilter(_OffsetsFilter):
             self._add(exchange, response, one.OffsetDeleteResponseTopic, one.OffsetDeleteResponsePartition)
         return FORWARD
 
-    def _fence(self, request: OffsetDeleteRequest) -> tuple[Message, int] | None:
-        return fence(request.group_id, -1, "", None)
+    def _fence(self, exchange: Exchange, request: OffsetDeleteRequest) -> Fence | None:
+        return fence_outside(exchange, request.group_id, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
 
     def _requests(
         self, exchange: Exchange, request: OffsetDeleteRequest, elsewhere: _Elsewhere

@@ -105,10 +105,14 @@ class FetchedOffsetsFilter:
                 call_as_clients_do(virtual, group.topics)
             for one in in_steps(response.groups):
                 owner = asked.owners.get(one.group_id)
-                if owner is not None and owner.group_id in own:
+                if owner is not None and owner.group_id in own and not own[owner.group_id].error_code:
                     _merge(virtual, own[owner.group_id], one, owner.group)
             response.groups = list(own.values())
             for group_id, group in own.items():
+                if group.error_code:
+                    # Such as that of a member whose epoch is over: a coordinator tells no offsets with it.
+                    group.topics = []
+                    continue
                 _add_refused(
                     group,
                     asked.refused.get(group_id, {}),

@@ -13,7 +13,7 @@ from support.stage.stage import Stage
 
 ORDERS, BILLING, APP = (physical_name("acme", one) for one in ("orders", "billing", "app"))
 ID = bytes(15) + b"\7"
-ILLEGAL_GENERATION = 22
+ILLEGAL_GENERATION, UNKNOWN_MEMBER, NO_SUCH_GROUP, STALE_EPOCH = 22, 25, 69, 113
 
 
 def owner(group: int) -> str:
@@ -66,6 +66,20 @@ def beaten(error_code: int = 0) -> Any:
     return messages.build("HeartbeatResponse", {"error_code": error_code})
 
 
+def no_newer_group() -> Any:
+    group = {"group_id": APP, "error_code": NO_SUCH_GROUP}
+    return messages.build("ConsumerGroupDescribeResponse", {"groups": [group]})
+
+
+def fetch_by(member_id: str, epoch: int = 4) -> Any:
+    group = {"group_id": APP, "member_id": member_id, "member_epoch": epoch, "topics": []}
+    return messages.build("OffsetFetchRequest", {"groups": [group], "require_stable": True})
+
+
+def fetched(error_code: int = 0) -> Any:
+    return messages.build("OffsetFetchResponse", {"groups": [{"group_id": APP, "error_code": error_code}]})
+
+
 @pytest.mark.parametrize("version", [2, 7, 9])
 def test_offsets_go_to_the_groups_that_own_them_once_the_member_is_known(stage: Stage, version: int) -> None:
     divided(stage, "orders")
@@ -98,6 +112,56 @@ def test_a_zombie_commits_nothing(stage: Stage) -> None:
         << to_broker(commit(APP, (ORDERS, {0: 5})))
         >> broker_answers(committed((ORDERS, {0: ILLEGAL_GENERATION})))
         << to_client(committed(("orders", {0: ILLEGAL_GENERATION, 2: ILLEGAL_GENERATION})))
+    )
+
+
+def test_a_member_of_the_newer_protocol_is_judged_by_its_epoch(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    assert (
+        stage.play()
+        >> client_sends(commit("app", ("orders", {0: 5, 2: 6})), 9)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten(UNKNOWN_MEMBER))
+        << to_broker(fetch_by("m"))
+        << to_broker(fetch_by(""))
+        >> broker_answers(fetched())
+        >> broker_answers(fetched(UNKNOWN_MEMBER))
+        << to_broker(elsewhere(1, {0: 6}))
+        >> broker_answers(committed((ORDERS, {0: 0})))
+        << to_broker(commit(APP, (ORDERS, {0: 5})))
+        >> broker_answers(committed((ORDERS, {0: 0})))
+        << to_client(committed(("orders", {0: 0, 2: 0})))
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "of_a_stranger", "expected"),
+    [
+        (STALE_EPOCH, UNKNOWN_MEMBER, STALE_EPOCH),
+        (UNKNOWN_MEMBER, UNKNOWN_MEMBER, UNKNOWN_MEMBER),
+        (0, 0, UNKNOWN_MEMBER),  # A group of the classic protocol, for which it is no member.
+        (0, 16, 16),
+        (16, 16, 16),
+    ],
+)
+def test_a_zombie_of_the_newer_protocol_commits_nothing(
+    stage: Stage, own: int, of_a_stranger: int, expected: int
+) -> None:
+    divided(stage, "orders")
+
+    assert (
+        stage.play()
+        >> client_sends(commit("app", ("orders", {2: 6})), 9)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten(UNKNOWN_MEMBER))
+        << to_broker(fetch_by("m"))
+        << to_broker(fetch_by(""))
+        >> broker_answers(fetched(own))
+        >> broker_answers(fetched(of_a_stranger))
+        << to_broker(commit(APP))
+        >> broker_answers(committed())
+        << to_client(committed(("orders", {2: expected})))
     )
 
 
@@ -134,6 +198,7 @@ def test_a_commit_from_outside_waits_until_the_group_is_empty(stage: Stage) -> N
     divided(stage, "orders")
     outside = {"generation_id_or_member_epoch": -1, "member_id": ""}
     asks = messages.build("DescribeGroupsRequest", {"groups": [APP]})
+    asks_newer = messages.build("ConsumerGroupDescribeRequest", {"group_ids": [APP]})
 
     def state(name: str) -> Any:
         return messages.build("DescribeGroupsResponse", {"groups": [{"group_id": APP, "group_state": name}]})
@@ -142,13 +207,17 @@ def test_a_commit_from_outside_waits_until_the_group_is_empty(stage: Stage) -> N
         stage.play()
         >> client_sends(commit("app", ("orders", {2: 6}), **outside), 7)
         << to_broker(asks)
+        << to_broker(asks_newer)
         >> broker_answers(state("Stable"))
+        >> broker_answers(no_newer_group())
         << to_broker(commit(APP, **outside))
         >> broker_answers(committed())
         << to_client(committed(("orders", {2: 25})))
         >> client_sends(commit("app", ("orders", {2: 6}), **outside), 7)
         << to_broker(asks)
+        << to_broker(asks_newer)
         >> broker_answers(state("Empty"))
+        >> broker_answers(no_newer_group())
         << to_broker(elsewhere(1, {0: 6}))
         >> broker_answers(committed((ORDERS, {0: 0})))
         << to_broker(commit(APP, **outside))
@@ -212,11 +281,14 @@ def test_offsets_are_deleted_where_no_member_reads(stage: Stage) -> None:
         return messages.build("DescribeGroupsResponse", {"groups": [{"group_id": APP, "group_state": name}]})
 
     asks = messages.build("DescribeGroupsRequest", {"groups": [APP]})
+    asks_newer = messages.build("ConsumerGroupDescribeRequest", {"group_ids": [APP]})
     assert (
         stage.play()
         >> client_sends(asked("app", "orders", 1, 4), 0)
         << to_broker(asks)
+        << to_broker(asks_newer)
         >> broker_answers(state("Empty"))
+        >> broker_answers(no_newer_group())
         << to_broker(asked(owner(2), ORDERS, 0))
         >> broker_answers(told(ORDERS, {}, error_code=69))
         << to_broker(asked(APP, ORDERS, 1))
@@ -224,7 +296,9 @@ def test_offsets_are_deleted_where_no_member_reads(stage: Stage) -> None:
         << to_client(told("orders", {1: 0, 4: 0}))
         >> client_sends(asked("app", "orders", 4), 0)
         << to_broker(asks)
+        << to_broker(asks_newer)
         >> broker_answers(state("Stable"))
+        >> broker_answers(no_newer_group())
         << to_broker(asked(APP, ORDERS))
         >> broker_answers(told(ORDERS, {}))
         << to_client(told("orders", {4: 86}))

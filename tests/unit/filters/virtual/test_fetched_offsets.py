@@ -111,9 +111,22 @@ def test_all_offsets_are_those_of_all_offset_groups(stage: Stage) -> None:
     )
 
 
+def test_a_member_whose_epoch_is_over_is_told_no_offsets(stage: Stage) -> None:
+    divided(stage, "orders")
+    stale = told(app=113)
+
+    assert (
+        stage.play()
+        >> client_sends(asked(app={"orders": [0, 3, 9]}), 9)
+        << to_broker(asked(**{APP: {ORDERS: [0]}, owner(1): {ORDERS: [1]}}))
+        >> broker_answers(told(**{APP: 113, owner(1): {ORDERS: {1: 7}}}))
+        << to_client(stale)
+    )
+
+
 def test_an_error_of_an_offset_group_is_one_of_its_group(stage: Stage) -> None:
     divided(stage, "orders")
-    answer = told(app={"orders": {0: 10}})
+    answer = told(app={})
     answer.groups[0].error_code = 14
 
     assert (
