@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from support.brokers.kafka_cluster import KafkaTools
+from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic, warm_up
@@ -55,3 +58,8 @@ def topic(request: pytest.FixtureRequest, endpoint: Endpoint, direct: RawClient,
     admin.create_topics([NewTopic(name, SIZES[request.param], 1)])[name].result(WAIT_S)
     await_topic(direct, physical_name("globex", name), PHYSICAL[request.param])
     return name
+
+
+@pytest.fixture
+def shell(kafka_tool: KafkaTools, endpoint: Endpoint, tmp_path: Path) -> ToolShell:
+    return ToolShell(kafka_tool, endpoint, tmp_path)

@@ -4,74 +4,27 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     DeleteGroupsRequest,
     ListGroupsRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
     TxnOffsetCommitRequest,
 )
 from support.brokers import kafka_cluster as tools
-from support.brokers.kafka_cluster import KafkaTools, write_client_properties
+from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.clients.group_member import member_of
 from support.clients.raw_client import RawClient
+from support.committed_offsets import commit, commit_request, offsets_of
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GatewayProcess
-from support.java.java_clients import JavaClients, JavaError
+from support.java.java_clients import JavaClients
 from support.physical_names import physical_name
 from support.virtual_topics import EACH, WAIT_S, expected, produce, read, size_of
-
-V = OffsetCommitRequest.OffsetCommitRequestPartition
-
-
-def commit_request(
-    group: str, topic: str, offsets: dict[int, int], generation: int = -1, member: str = ""
-) -> OffsetCommitRequest:
-    partitions = [V(partition_index=one, committed_offset=offset) for one, offset in offsets.items()]
-    named = OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=partitions)
-    return OffsetCommitRequest(
-        group_id=group, generation_id_or_member_epoch=generation, member_id=member, topics=[named]
-    )
-
-
-def commit(client: RawClient, request: OffsetCommitRequest, version: int = 7) -> dict[int, int]:
-    """Return the errors by virtual partition."""
-    response = client.request(request, version)
-    return {one.partition_index: one.error_code for topic in response.topics for one in topic.partitions}
-
-
-def offsets_of(
-    client: RawClient, group: str, topic: str, partitions: list[int] | None = None, version: int = 7
-) -> dict[int, int]:
-    """Return the committed offsets by virtual partition, once no transaction has others; partitions None: all."""
-    new = OffsetFetchRequest
-    if version >= 8:
-        named = new.OffsetFetchRequestTopics(name=topic, partition_indexes=partitions or [])
-        asked = new.OffsetFetchRequestGroup(group_id=group, topics=None if partitions is None else [named])
-        request = new(groups=[asked], require_stable=True)
-    else:
-        one = new.OffsetFetchRequestTopic(name=topic, partition_indexes=partitions or [])
-        some = None if partitions is None else [one]
-        request = new(group_id=group, topics=some, require_stable=version >= 7)
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        response = client.request(request, version)
-        answer = response.groups[0] if version >= 8 else response
-        assert answer.error_code == ErrorCode.NONE
-        assert [one.name for one in answer.topics] == [topic] or not answer.topics
-        found = [one for named in answer.topics for one in named.partitions]
-        if all(one.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT for one in found):
-            return {one.partition_index: one.committed_offset for one in found}
-        assert time.monotonic() < deadline, "the transaction does not end"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("version", [2, 5, 7, 9])
@@ -255,28 +208,8 @@ def test_java_commits_offsets_in_a_transaction(
     assert offsets_of(client, group, topic) == ends
 
 
-class Shell:
-    """A shell whose tools are told who they are."""
-
-    def __init__(self, run: KafkaTools, endpoint: Endpoint, directory: Path) -> None:
-        self._run = run
-        config = write_client_properties(directory / "client.properties", endpoint.for_java)
-        self._options = ("--bootstrap-server", endpoint.bootstrap, "--command-config", str(config))
-
-    def __call__(self, tool: str, *arguments: str) -> list[dict[str, str]]:
-        """Run a tool, and return the table that it prints."""
-        lines = self._run(tool, *self._options, *arguments).stdout.splitlines()
-        rows = [line.split() for line in lines if line.strip()]
-        return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
-
-
-@pytest.fixture
-def shell(kafka_tool: KafkaTools, endpoint: Endpoint, tmp_path: Path) -> Shell:
-    return Shell(kafka_tool, endpoint, tmp_path)
-
-
 def test_tools_show_and_change_what_a_group_has_of_virtual_partitions(
-    shell: Shell, endpoint: Endpoint, dividing: GatewayProcess, topic: str, unique: UniqueName
+    shell: ToolShell, endpoint: Endpoint, dividing: GatewayProcess, topic: str, unique: UniqueName
 ) -> None:
     group, size = unique("group"), size_of(topic)
     produce(endpoint, topic)
@@ -303,32 +236,3 @@ def test_tools_show_and_change_what_a_group_has_of_virtual_partitions(
     listed = shell(tools.CONSUMER_GROUPS, "--delete", "--group", group)
     assert not [row for row in listed if "Error" in row]
     assert read(endpoint, topic, group, EACH * size) == expected(topic)
-
-
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
-@pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
-def test_java_says_how_to_go_on_without_the_newer_protocol(
-    java: JavaClients, endpoint: Endpoint, topic: str, unique: UniqueName
-) -> None:
-    consumer = java.consumer(endpoint, unique("group"), group_protocol="consumer")
-    java("subscribe", consumer, topic)
-
-    with pytest.raises(JavaError, match=r"group\.protocol=classic"):
-        java.poll_until(consumer, 1)
-    java("close", consumer)
-
-
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
-def test_librdkafka_says_that_the_newer_protocol_is_not_there(
-    endpoint: Endpoint, topic: str, unique: UniqueName
-) -> None:
-    settings = endpoint.for_confluent | {"group.id": unique("group"), "group.protocol": "consumer"}
-    with closing(Consumer(settings)) as consumer:
-        consumer.subscribe([topic])
-        message = consumer.poll(WAIT_S)
-
-    assert message is not None
-    error = message.error()
-    assert error is not None
-    assert error.code() == KafkaError._FATAL
-    assert "API version not supported" in error.str()

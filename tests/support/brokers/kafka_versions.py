@@ -45,15 +45,25 @@ def brokers_under_test() -> int:
     return int(os.environ.get(BROKERS_VARIABLE, "1"))
 
 
-def cluster_of(version: str, *, brokers: int = 1) -> EmbeddedKafka:
-    """Return a cluster, not started yet; what its version has for clients but does not switch on by itself is on."""
-    numbers = tuple(int(part) for part in version.split("."))
+def cluster_of(
+    version: str, *, brokers: int = 1, properties: Mapping[str, str] | None = None
+) -> EmbeddedKafka:
+    """Return a cluster, not started yet; what its version has for clients but does not switch on by itself is on.
+
+    Args:
+        version: of Kafka.
+        brokers: how many.
+        properties: further server properties.
+    """
+    numbers, own = tuple(int(part) for part in version.split(".")), dict(properties or {})
     if numbers < FIRST_KRAFT:
-        return ZooKeeperKafka(version, brokers=brokers)
+        return ZooKeeperKafka(version, brokers=brokers, properties=own)
     if numbers[:2] == (3, 9):
-        return EmbeddedKafka(version, brokers=brokers, properties=CONSUMER_PROTOCOL)
+        return EmbeddedKafka(version, brokers=brokers, properties=CONSUMER_PROTOCOL | own)
     kind = PreviewKafka if numbers[:2] == (4, 1) else EmbeddedKafka
-    return kind(version, brokers=brokers, properties=AT_ONCE if numbers >= FIRST_WITH_INTERVALS else {})
+    return kind(
+        version, brokers=brokers, properties=(AT_ONCE if numbers >= FIRST_WITH_INTERVALS else {}) | own
+    )
 
 
 def skip_unless_offered(api_key: int, version: int, offered: Mapping[int, tuple[int, int]]) -> None:

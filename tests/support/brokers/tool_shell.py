@@ -1,0 +1,23 @@
+"""Kafka's own command-line tools as one client runs them again and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.brokers.kafka_cluster import KafkaTools, write_client_properties
+from support.clients.endpoint import Endpoint
+
+
+class ToolShell:
+    """A shell whose tools are told who they are, and whose output is read as a table."""
+
+    def __init__(self, run: KafkaTools, endpoint: Endpoint, directory: Path) -> None:
+        self._run = run
+        config = write_client_properties(directory / "client.properties", endpoint.for_java)
+        self._options = ("--bootstrap-server", endpoint.bootstrap, "--command-config", str(config))
+
+    def __call__(self, tool: str, *arguments: str) -> list[dict[str, str]]:
+        """Run a tool, and return the table that it prints."""
+        lines = self._run(tool, *self._options, *arguments).stdout.splitlines()
+        rows = [line.split() for line in lines if line.strip()]
+        return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
