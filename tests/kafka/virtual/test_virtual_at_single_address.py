@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
 from support.clients.endpoint import Endpoint
 from support.clients.record_batches import TIMESTAMP_MS
 from support.encryption.key_files import encryption, write_key_file
@@ -53,6 +54,22 @@ def test_each_acknowledged_record_is_read_once_and_in_order(
     produce(endpoint, topic, "b", **{"enable.idempotence": is_idempotent})
     assert read(endpoint, topic, group, EACH * size_of(topic)) == expected(topic, "b")
     assert read(endpoint, topic, group, 0) == {}
+
+
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+@pytest.mark.parametrize("kind", SIZES)
+def test_a_group_of_the_newer_protocol_reads_each_record_once(
+    endpoint: Endpoint, unique: UniqueName, kind: str
+) -> None:
+    topic, group, newer = unique(kind), unique("group"), {"group.protocol": "consumer"}
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, SIZES[kind], 3)])[topic].result(WAIT_S)
+    produce(endpoint, topic, "a")
+
+    assert read(endpoint, topic, group, EACH * size_of(topic), **newer) == expected(topic, "a")
+    produce(endpoint, topic, "b")
+    assert read(endpoint, topic, group, EACH * size_of(topic), **newer) == expected(topic, "b")
+    assert read(endpoint, topic, group, 0, **newer) == {}
 
 
 @pytest.mark.parametrize("kind", SIZES)

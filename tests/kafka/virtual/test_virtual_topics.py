@@ -11,13 +11,13 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
-    ConsumerGroupHeartbeatRequest,
     CreateTopicsRequest,
     DescribeProducersRequest,
     DescribeTopicPartitionsRequest,
     IncrementalAlterConfigsRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
+    ShareGroupHeartbeatRequest,
 )
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -161,20 +161,15 @@ def test_records_without_an_answer_are_stored(
     assert found == {one: [*values, str(one)] for one, values in expected(name, "a").items()}
 
 
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
-def test_groups_of_the_newer_protocols_are_refused(client: RawClient, topic: str, unique: UniqueName) -> None:
-    request = ConsumerGroupHeartbeatRequest(
-        group_id=unique("group"),
-        member_id="m" * 22,
-        member_epoch=0,
-        rebalance_timeout_ms=5000,
-        subscribed_topic_names=[topic],
-        topic_partitions=[],
+@pytest.mark.needs_api(ApiKey.SHARE_GROUP_HEARTBEAT, 1)
+def test_share_groups_are_refused(client: RawClient, topic: str, unique: UniqueName) -> None:
+    request = ShareGroupHeartbeatRequest(
+        group_id=unique("group"), member_id="m" * 22, member_epoch=0, subscribed_topic_names=[topic]
     )
-    answer = client.request(request, 0)
+    answer = client.request(request, 1)
 
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert "classic protocol" in answer.error_message
+    assert "no share groups" in answer.error_message
 
 
 def test_epochs_and_producers_are_those_of_the_physical_partitions(

@@ -1,8 +1,7 @@
 """What there is not for topics with virtual partitions, and the answer that makes a client say so.
 
-Groups of the newer protocols (KIP-848, KIP-932, KIP-1071) get their partitions from the broker, which knows the
-physical ones alone: members would read a part of the records and take it for all. So they are refused for the whole
-tenant.
+Share groups (KIP-932) and streams groups (KIP-1071) get their partitions from the broker, which knows the physical ones
+alone: members would read a part of the records and take it for all. So they are refused for the whole tenant.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class RefusedGroupsFilter(RequestFilter):
-    """Refuses groups of the newer protocols, and what only their members and tools send."""
+    """Refuses share groups and streams groups, and what only their members and tools send."""
 
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Answer the request."""
-        text = "A tenant with virtual partitions has consumer groups of the classic protocol alone"
+        text = "A tenant with virtual partitions has consumer groups, and no share groups or streams groups"
         code = ErrorCode.UNSUPPORTED_VERSION
         answer = error_response(request, exchange.api_version, code, message=text, each=in_steps)
         return Close(text) if answer is None else Answer(answer)

@@ -16,6 +16,10 @@ from bifrost.filters.virtual.created_partitions import (
 )
 from bifrost.filters.virtual.fetched_offsets import FetchedOffsetsFilter
 from bifrost.filters.virtual.fetched_partitions import FetchedPartitionsFilter
+from bifrost.filters.virtual.groups.assigned_partitions import AssignedPartitionsFilter
+from bifrost.filters.virtual.groups.described_members import DescribedMembersFilter
+from bifrost.filters.virtual.groups.joined_members import JoinedMembersFilter
+from bifrost.filters.virtual.groups.told_members import ToldMembersFilter
 from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
 from bifrost.filters.virtual.listed_offsets import ListedOffsetsFilter
 from bifrost.filters.virtual.logs.deleted_records import DeletedRecordsFilter
@@ -35,9 +39,8 @@ from bifrost.wire.api_keys import ApiKey
 if TYPE_CHECKING:
     from bifrost.filters.filter import AnyFilter
 
-_NEWER_GROUPS = frozenset(
+_REFUSED_GROUPS = frozenset(
     {
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_FETCH,
         ApiKey.SHARE_ACKNOWLEDGE,
@@ -70,7 +73,10 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.OFFSET_DELETE: (DeletedOffsetsFilter(),),
     ApiKey.LIST_GROUPS: (ListedGroupsFilter(),),
     ApiKey.DELETE_GROUPS: (DeletedGroupsFilter(),),
-    **dict.fromkeys(_NEWER_GROUPS, (RefusedGroupsFilter(),)),
+    ApiKey.JOIN_GROUP: (JoinedMembersFilter(),),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (AssignedPartitionsFilter(), ToldMembersFilter()),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (DescribedMembersFilter(),),
+    **dict.fromkeys(_REFUSED_GROUPS, (RefusedGroupsFilter(),)),
 }
 
 BEFORE_ALL = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
@@ -81,8 +87,12 @@ ALWAYS_DECODED_REQUESTS = frozenset(
         ApiKey.OFFSET_FETCH,
         ApiKey.DELETE_GROUPS,
         ApiKey.DESCRIBE_LOG_DIRS,
-        *_NEWER_GROUPS,
+        ApiKey.JOIN_GROUP,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        *_REFUSED_GROUPS,
     }
 )
 """Requests that name no topic, or need not, and which a filter must see all the same."""
-ALWAYS_DECODED_ANSWERS = frozenset({ApiKey.LIST_GROUPS, ApiKey.OFFSET_FETCH})
+ALWAYS_DECODED_ANSWERS = frozenset(
+    {ApiKey.LIST_GROUPS, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP, ApiKey.CONSUMER_GROUP_DESCRIBE}
+)

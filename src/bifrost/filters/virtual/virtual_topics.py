@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from bifrost.filters.virtual.division import in_one_piece
+from bifrost.filters.virtual.groups.told_members import ToldMembers
 from bifrost.filters.virtual.offset_group_names import OffsetGroupNamesFilter, group_places
 from bifrost.filters.virtual.partition_way import PartitionWay
 from bifrost.filters.virtual.virtual_filters import (
@@ -78,6 +79,7 @@ class TenantVirtualTopics:
         self.rules, self.tenant = PartitionRules(rules), tenant
         self.stretches = KnownStretches()
         self.numbers = TransactionNumbers()
+        self.told_members = ToldMembers()
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
         self.hits: Counter[tuple[str, str]] = Counter() if hits is None else hits
         self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
@@ -106,7 +108,11 @@ class VirtualTopics:
     def __init__(self, tenant: TenantVirtualTopics, namespace: Namespace, guard: Guard | None) -> None:
         """Know no topic yet; see `TenantVirtualTopics.topics`."""
         self.rules, self.namespace = tenant.rules, namespace
-        self.stretches, self.numbers = tenant.stretches, tenant.numbers
+        self.stretches, self.numbers, self.told_members = (
+            tenant.stretches,
+            tenant.numbers,
+            tenant.told_members,
+        )
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, bool, Names], Names] = {}

@@ -22,7 +22,8 @@ GONE_MS = 3_600_000
 MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 """What members of classic groups send."""
 NEW_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch")
-"""What is refused to a whole tenant that has a topic with virtual partitions (KIP-848, KIP-932, KIP-1071)."""
+"""What members send to which brokers assign partitions. With virtual partitions share groups and streams groups
+(KIP-932, KIP-1071) are refused, and a consumer group (KIP-848) has no more members than physical partitions."""
 OLDEST_FETCH = 4
 
 

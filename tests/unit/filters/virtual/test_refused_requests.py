@@ -12,16 +12,12 @@ from support.stage.playbook import broker_answers, client_sends, to_broker, to_c
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
-CLASSIC = "A tenant with virtual partitions has consumer groups of the classic protocol alone"
+REFUSED = "A tenant with virtual partitions has consumer groups, and no share groups or streams groups"
 
 
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
-        (
-            messages.build("ConsumerGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
-            "ConsumerGroupHeartbeatResponse",
-        ),
         (
             messages.build("ShareGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
             "ShareGroupHeartbeatResponse",
@@ -37,13 +33,11 @@ CLASSIC = "A tenant with virtual partitions has consumer groups of the classic p
         ),
     ],
 )
-def test_groups_that_get_their_partitions_from_a_broker_are_refused(
-    stage: Stage, request_: Message, answer: str
-) -> None:
+def test_share_groups_and_streams_groups_are_refused(stage: Stage, request_: Message, answer: str) -> None:
     divided(stage, "orders")
     book = stage.play() >> client_sends(request_)
     expected: Any = messages.build(
-        answer, {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": CLASSIC}
+        answer, {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": REFUSED}
     )
     for name in ("member_epoch", "heartbeat_interval_ms"):
         if hasattr(expected, name):

@@ -1,0 +1,201 @@
+"""Clients of the newer protocol on a real Kafka: each acknowledged record is read once, in order, by all members."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from bifrost.wire.api_keys import ApiKey
+from support.brokers import kafka_cluster as tools
+from support.brokers.tool_shell import ToolShell
+from support.clients.endpoint import Endpoint
+from support.gateways.gateway_fixtures import UniqueName
+from support.java.java_clients import JavaClients
+from support.virtual_topics import EACH, WAIT_S, Read, expected, produce, read
+
+pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+
+NEWER = {"group.protocol": "consumer"}
+NEWEST = pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
+
+
+def lags(endpoint: Endpoint, group: str, topic: str, size: int) -> set[int]:
+    """Return how far the group is behind the ends of the virtual partitions."""
+    places = [TopicPartition(topic, one) for one in range(size)]
+    with closing(Consumer(endpoint.for_confluent | {"group.id": group})) as consumer:
+        ends = [consumer.get_watermark_offsets(one, WAIT_S)[1] for one in places]
+        return {end - one.offset for end, one in zip(ends, consumer.committed(places, WAIT_S), strict=True)}
+
+
+@pytest.mark.parametrize("subscription", ["name", "pattern"])
+def test_librdkafka_reads_each_acknowledged_record_once(
+    endpoint: Endpoint, topic: str, size: int, unique: UniqueName, subscription: str
+) -> None:
+    group, count = unique("group"), EACH * size
+    subscribed = topic if subscription == "name" else f"^{topic[:-1]}[{topic[-1]}]$"
+    produce(endpoint, topic, "a", size=size)
+    assert read(endpoint, subscribed, group, count, **NEWER) == expected(topic, "a", size=size)
+    assert lags(endpoint, group, topic, size) == {0}
+
+    produce(endpoint, topic, "b", size=size)
+    assert read(endpoint, subscribed, group, count, **NEWER) == expected(topic, "b", size=size)
+    assert read(endpoint, subscribed, group, 0, **NEWER) == {}
+
+
+def test_a_group_changes_its_protocol_when_it_has_no_members(
+    endpoint: Endpoint, topic: str, size: int, unique: UniqueName
+) -> None:
+    group, count = unique("group"), EACH * size
+    for run, options in (("a", {}), ("b", NEWER), ("c", {}), ("d", NEWER)):
+        produce(endpoint, topic, run, size=size)
+        assert read(endpoint, topic, group, count, **options) == expected(topic, run, size=size)
+
+
+class Reading:
+    """Java consumers of one group, and what all of them have read."""
+
+    def __init__(self, endpoint: Endpoint, group: str, topic: str) -> None:
+        self._endpoint, self._group, self._topic = endpoint, group, topic
+        self.members: dict[int, tuple[JavaClients, int]] = {}
+        self.read: Read = defaultdict(list)
+
+    def join(self, number: int, java: JavaClients, *, pattern: bool = False) -> None:
+        """Let one more subscribe."""
+        consumer = java.consumer(
+            self._endpoint, self._group, group_protocol="consumer", client_id=str(number)
+        )
+        if pattern:
+            java("subscribe_to_brokers_pattern", consumer, f"{self._topic[:-1]}[{self._topic[-1]}]")
+        else:
+            java("subscribe", consumer, self._topic)
+        self.members[number] = java, consumer
+
+    def leave(self, number: int) -> None:
+        """Let one leave the group in order."""
+        java, consumer = self.members.pop(number)
+        java("close", consumer)
+
+    def round(self) -> dict[int, list[int]]:
+        """Let each poll and commit; return the partitions of each, of which none has two consumers."""
+        for java, consumer in self.members.values():
+            records = java("poll", consumer, 100)
+            for _, partition, _, value in records:
+                self.read[partition].append(value)
+            if records:
+                java("commit", consumer)
+        found = {
+            number: [partition for _, partition in java("assignment", consumer)]
+            for number, (java, consumer) in self.members.items()
+        }
+        owned = [one for some in found.values() for one in some]
+        assert len(owned) == len(set(owned)), found
+        return found
+
+    def until(self, size: int) -> None:
+        """Poll until all partitions have a consumer, and each consumer has some."""
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            found = self.round()
+            if sum(map(len, found.values())) == size and all(found.values()):
+                return
+            assert time.monotonic() < deadline, found
+
+    def until_read(self, wanted: Read) -> None:
+        """Poll until all is read, and a little longer."""
+        deadline, after = time.monotonic() + WAIT_S, 0
+        while after < 5:
+            self.round()
+            after += dict(self.read) == wanted
+            assert time.monotonic() < deadline, {one: len(some) for one, some in self.read.items()}
+        assert dict(self.read) == wanted
+
+
+@NEWEST
+@pytest.mark.parametrize(
+    "pattern", [False, pytest.param(True, marks=pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1))]
+)
+def test_members_of_java_come_and_go(
+    java: JavaClients,
+    endpoint: Endpoint,
+    topic: str,
+    size: int,
+    physical: int,
+    unique: UniqueName,
+    pattern: bool,
+) -> None:
+    group, most = unique("group"), min(3, physical)
+    reading, runs = Reading(endpoint, group, topic), []
+    for number in range(most):
+        reading.join(number, java, pattern=pattern)
+        reading.until(size)
+        runs.append(str(number))
+        produce(endpoint, topic, runs[-1], size=size)
+        reading.until_read(expected(topic, *runs, size=size))
+    reading.leave(0)
+    reading.until(size)
+    produce(endpoint, topic, "last", size=size)
+    reading.until_read(expected(topic, *runs, "last", size=size))
+    for number in list(reading.members):
+        reading.leave(number)
+
+    assert lags(endpoint, group, topic, size) == {0}
+
+
+@NEWEST
+def test_the_partitions_of_a_killed_member_are_read_by_others(
+    java: JavaClients, endpoint: Endpoint, topic: str, size: int, unique: UniqueName
+) -> None:
+    group = unique("group")
+    reading = Reading(endpoint, group, topic)
+    reading.join(0, java)
+    with JavaClients("4.3.1") as killed:
+        reading.join(1, killed)
+        produce(endpoint, topic, "a", size=size)
+        reading.until(size)
+        reading.until_read(expected(topic, "a", size=size))
+        del reading.members[1]
+        # The end of the block kills it, without leaving the group.
+    produce(endpoint, topic, "b", size=size)
+    reading.until_read(expected(topic, "a", "b", size=size))
+    reading.leave(0)
+
+    assert lags(endpoint, group, topic, size) == {0}
+
+
+@NEWEST
+def test_tools_show_and_change_what_a_group_has(
+    java: JavaClients, shell: ToolShell, endpoint: Endpoint, topic: str, size: int, unique: UniqueName
+) -> None:
+    group = unique("group")
+    produce(endpoint, topic, size=size)
+    reading = Reading(endpoint, group, topic)
+    reading.join(0, java)
+    reading.join(1, java)
+    reading.until(size)
+    reading.until_read(expected(topic, size=size))
+    of_group = ("--describe", "--group", group)
+
+    described = shell(tools.CONSUMER_GROUPS, *of_group)
+    assert sorted(int(row["PARTITION"]) for row in described) == list(range(size))
+    assert {row["LAG"] for row in described} == {"0"}
+    assert "-" not in {row["CONSUMER-ID"] for row in described}
+    members = shell(tools.CONSUMER_GROUPS, *of_group, "--members")
+    assert sum(int(row["#PARTITIONS"]) for row in members) == size
+    assert len(members) == 2
+
+    reading.leave(0)
+    reading.leave(1)
+    options = ("--group", group, "--topic", topic, "--reset-offsets")
+    shell(tools.CONSUMER_GROUPS, *options, "--to-earliest", "--execute")
+    assert read(endpoint, topic, group, EACH * size, **NEWER) == expected(topic, size=size)
+    last = f"{topic}:{size - 1}"
+    shell(tools.CONSUMER_GROUPS, "--delete-offsets", "--group", group, "--topic", last)
+    described = shell(tools.CONSUMER_GROUPS, *of_group)
+    assert sorted(int(row["PARTITION"]) for row in described) == list(range(size - 1))
+    listed = shell(tools.CONSUMER_GROUPS, "--delete", "--group", group)
+    assert not [row for row in listed if "Error" in row]
+    assert read(endpoint, topic, group, EACH * size, **NEWER) == expected(topic, size=size)
