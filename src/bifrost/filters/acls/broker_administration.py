@@ -44,6 +44,9 @@ from bifrost.wire.messages import (
 from bifrost.wire.steps import in_steps
 
 _UNKNOWN = "The AclBindingFilter must not contain UNKNOWN elements."
+_STEPS_OF_ACL = 4
+"""Reading and translating an ACL takes as long as so many rounds of another loop."""
+
 _REFUSED_THERE = "The broker answers {}"
 
 
@@ -98,10 +101,12 @@ def _found(translated: TranslatedAcls, answers: Iterable[Any]) -> dict[AclBindin
     for answer in answers:
         if answer.error_code != ErrorCode.NONE:
             return ErrorCode(answer.error_code)
-        for binding in _bindings(answer):
-            one = translated.virtual(binding)
-            if one is not None:
-                found[one] = None
+        for resource in in_steps(answer.resources):
+            for each in in_steps(resource.acls, _STEPS_OF_ACL):
+                binding = _binding(resource, each)
+                one = None if binding is None else translated.virtual(binding)
+                if one is not None:
+                    found[one] = None
     return found
 
 
@@ -244,11 +249,6 @@ def _creation(one: AclBinding) -> Any:
         operation=int(one.operation),
         permission_type=int(one.permission),
     )
-
-
-def _bindings(answer: Any) -> list[AclBinding]:
-    found = (_binding(resource, one) for resource in in_steps(answer.resources) for one in resource.acls)
-    return [one for one in found if one is not None]
 
 
 def _binding(resource: Any, one: Any) -> AclBinding | None:

@@ -18,6 +18,9 @@ from bifrost.wire.own.own_request import decode_response, encode_request
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """More than the metadata of a million partitions; a larger length means that the other side is no Kafka broker."""
 
+IN_THREAD_BYTES = 16 * 1024
+"""A larger answer is decoded in a thread, so that clients do not wait for it: ten thousand ACLs take some 20 ms."""
+
 T = TypeVar("T")
 
 _TLS_ALERT = 0x1503
@@ -127,6 +130,8 @@ class BrokerClient:
         number = self._correlation_id
         frame = await self._send(encode_request(message, version, number))
         assert message.SCHEMA.api_key is not None
+        if read is decode_response and len(frame) > IN_THREAD_BYTES:
+            return await asyncio.to_thread(read, message.SCHEMA.api_key, version, number, frame)
         return read(message.SCHEMA.api_key, version, number, frame)
 
     async def _send(self, request: bytes) -> bytes:

@@ -5,12 +5,15 @@ import pytest
 from bifrost.filters.acls.acl_administration import CreateAclsFilter, DeleteAclsFilter, DescribeAclsFilter
 from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import AclsAtBroker, Answer
+from bifrost.tenancy.acls.acl_binding import AclBinding
 from bifrost.tenancy.acls.acl_change import MAX_CHANGED
 from bifrost.tenancy.acls.broker_authority import BrokerAuthority
 from bifrost.tenancy.acls.stored_acls import StoredAcls
+from bifrost.tenancy.acls.translated_acls import TranslatedAcls
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeAclsRequest
+from bifrost.wire.steps import set_pause
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
 from support.stage.guards import HOST, exchange_of
@@ -110,6 +113,33 @@ def test_acls_are_listed_by_the_tenant_s_names_and_no_others() -> None:
     found: Any = step.response
     assert [(each.resource_name, each.pattern_type) for each in found.resources] == [("orders", 3), ("*", 3)]
     assert [one.principal for each in found.resources for one in each.acls] == ["User:bob"] * 2
+
+
+def test_a_listing_of_very_many_acls_pauses_after_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, one, steps = Scene(), DescribeAclsFilter(), [0]
+    request = messages.DescribeAclsRequest(**EVERY)
+    need = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS), request)
+    assert isinstance(need, AclsAtBroker)
+    acls = [acl("i-bob") | {"host": f"192.0.2.{number}"} for number in range(1000)]
+    there = [{"resource_type": 2, "resource_name": ORDERS, "pattern_type": 3, "acls": acls}]
+    virtual = TranslatedAcls.virtual
+
+    def translate(translated: TranslatedAcls, binding: AclBinding) -> AclBinding | None:
+        steps[-1] += 1
+        return virtual(translated, binding)
+
+    monkeypatch.setattr(TranslatedAcls, "virtual", translate)
+    set_pause(lambda: steps.append(0))
+    try:
+        answers = (messages.DescribeAclsResponse(), messages.DescribeAclsResponse(resources=there))
+        step = one.on_request(scene.exchange(ApiKey.DESCRIBE_ACLS, need, *answers), request)
+    finally:
+        set_pause(None)
+
+    assert isinstance(step, Answer)
+    assert sum(len(each.acls) for each in step.response.resources) == 1000  # type: ignore[attr-defined]
+    assert sum(steps) == 1000
+    assert max(steps) <= 20
 
 
 def test_what_the_broker_refuses_is_told_without_its_text() -> None:

@@ -1,12 +1,14 @@
 """The gateway's own requests, with a broker that is played by the test."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bifrost.gateway.brokers import broker_client
 from bifrost.gateway.brokers.broker_client import MAX_RESPONSE_BYTES, BrokerClient
 from bifrost.gateway.brokers.login_pace import LoginPace
 from bifrost.gateway.errors import BrokerError, LoginError, OtherMechanism
@@ -269,3 +271,22 @@ def test_a_broker_that_wants_another_mechanism_each_time_has_refused_the_login(
     assert isinstance(error, LoginError)
     assert (broker.connections, broker.closed) == (2, 2)
     assert login.pace.has_failed
+
+
+def test_a_large_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+    decode = broker_client.decode_response
+
+    def noting(*arguments: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return decode(*arguments)
+
+    def reply(number: int, request: Any) -> bytes:
+        topics = [{"name": f"topic-{one}", "partitions": []} for one in range(2000 if number == 1 else 2)]
+        return framed(response_frame(messages.MetadataResponse(topics=topics), 8, number))
+
+    monkeypatch.setattr(broker_client, "decode_response", noting)
+    large, small = asked(monkeypatch, Broker(reply), (METADATA, 8), (METADATA, 8))
+
+    assert (len(large.topics), len(small.topics)) == (2000, 2)
+    assert threads == [False, True]
