@@ -1,0 +1,145 @@
+"""What brokers have answered of late about one physical partition, and the Fetch of it that is on its way.
+
+An answer is given again as it came, from its first batch on, to a Fetch whose offset lies in it: so the aborted
+transactions that the broker named with it are right, as they are for a consumer that asked from there on. It must be of
+the same leader epoch, which the broker has compared with its own, and not larger than the Fetch allows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from bifrost.tenancy.recent_records.shared_poll import PollEnd
+
+FRESH_NS = 2_000_000_000
+"""How long an answer stands, in nanoseconds: what was deleted, truncated or made anew meanwhile is noticed so late."""
+GONE_NS = 10_000_000_000
+"""How long a connection is known after its last Fetch, in nanoseconds."""
+MAX_READERS = 128
+"""Connections whose place is known: as many virtual partitions may share a physical one."""
+MAX_ANSWERS = 256
+"""Most answers that are kept of a partition: at its end there may be one for each record."""
+
+
+class Bounds(NamedTuple):
+    """Where the log begins and ends, as a broker has said last."""
+
+    leader_epoch: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    came_ns: int
+
+
+class RecentAnswer(NamedTuple):
+    """Records of a physical partition, as a broker has sent them."""
+
+    begin: int
+    """The offset that the broker was asked for."""
+    end: int
+    """Behind the last whole batch."""
+    max_bytes: int
+    """How many bytes it was asked for."""
+    bounds: Bounds
+    aborted: tuple[tuple[int, int], ...] | None
+    """Producer ID and first offset of the aborted transactions in it; None as the broker may have it."""
+    records: bytes
+
+
+class _Polled(NamedTuple):
+    offset: int
+    leader_epoch: int
+    max_bytes: int
+    min_bytes: int
+    end: PollEnd
+
+
+class RecentPartition:
+    """The answers about one physical partition for clients of one account that ask alike."""
+
+    __slots__ = ("_bounds", "_has_others", "_polled", "_readers", "answers")
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.answers: deque[RecentAnswer] = deque()
+        """Oldest first; the store drops them (recent_records.py)."""
+        self._bounds: Bounds | None = None
+        self._polled: _Polled | None = None
+        self._readers: dict[int, tuple[int, int]] = {}
+        """Where each connection has asked last, and when; in the order of that."""
+        self._has_others = False
+
+    def note_reader(self, reader: int, offset: int, now_ns: int, *, is_part: bool) -> None:
+        """Take note where a connection reads it, and whether it reads only a part of the virtual partitions."""
+        self._readers.pop(reader, None)
+        while self._readers and (len(self._readers) >= MAX_READERS or self._is_gone(now_ns)):
+            del self._readers[next(iter(self._readers))]
+        self._readers[reader] = offset, now_ns
+        self._has_others = is_part or len(self._readers) > 1
+
+    def _is_gone(self, now_ns: int) -> bool:
+        """Whether the connection that has asked the longest time ago may be gone."""
+        return now_ns - next(iter(self._readers.values()))[1] >= GONE_NS
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether other connections read it, or will as there are other virtual partitions."""
+        return self._has_others
+
+    def is_needed(self, answer: RecentAnswer, now_ns: int) -> bool:
+        """Whether a connection that has asked of late has still to read something of an answer."""
+        return any(
+            offset < answer.end and now_ns - seen_ns < FRESH_NS for offset, seen_ns in self._readers.values()
+        )
+
+    def note_bounds(self, bounds: Bounds) -> None:
+        """Take note of what a broker has said."""
+        self._bounds = bounds
+
+    def bounds(self, leader_epoch: int, now_ns: int) -> Bounds | None:
+        """Return what a broker has said of late under this leader; None: nothing."""
+        found = self._bounds
+        return found if found is not None and _is_valid(found, leader_epoch, now_ns) else None
+
+    def find(self, offset: int, leader_epoch: int, max_bytes: int, now_ns: int) -> RecentAnswer | None:
+        """Return an answer that has this offset, and no more bytes than these; None: there is none."""
+        for one in reversed(self.answers):
+            is_there = one.begin <= offset < one.end and one.max_bytes <= max_bytes
+            if is_there and _is_valid(one.bounds, leader_epoch, now_ns):
+                return one
+        return None
+
+    def begin_poll(
+        self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, end: PollEnd
+    ) -> None:
+        """Take note of a Fetch that goes to the broker now, unless others can join one that is there."""
+        if self.poll(offset, leader_epoch, max_bytes, min_bytes) is None:
+            self._polled = _Polled(offset, leader_epoch, max_bytes, min_bytes, end)
+
+    def note_records(self, offset: int, end: PollEnd) -> None:
+        """Take note that a Fetch has found records at an offset; another one for it that has not ended is slow."""
+        polled = self._polled
+        if polled is not None and polled.offset == offset and polled.end is not end:
+            polled.end.is_slow = True
+
+    def poll(self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int) -> PollEnd | None:
+        """Return when a Fetch for the same ends that waits for no more than this one would; None: there is none."""
+        polled = self._polled
+        if polled is None or polled.end.has_come or polled.end.is_slow:
+            self._polled = None
+            return None
+        is_same = polled.offset == offset and polled.leader_epoch == leader_epoch
+        return (
+            polled.end
+            if is_same and polled.max_bytes <= max_bytes and polled.min_bytes <= min_bytes
+            else None
+        )
+
+    def forget(self) -> None:
+        """Forget what is known; the answers are the store's to drop."""
+        self._bounds = self._polled = None
+
+
+def _is_valid(bounds: Bounds, leader_epoch: int, now_ns: int) -> bool:
+    return bounds.leader_epoch == leader_epoch and now_ns - bounds.came_ns < FRESH_NS

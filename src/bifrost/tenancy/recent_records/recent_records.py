@@ -1,0 +1,225 @@
+"""A bounded store of what brokers have answered of late about physical partitions: one for each process.
+
+Each connection has a view (`RecentView`) of what was answered to connections of the same user in the same namespace, at
+the same broker. So no client sees what the brokers have not shown to its own account, and nothing crosses tenants. What
+else decides an answer (version, isolation level, rack, topic and its ID, partition) is in the key of a partition.
+
+Bytes are bounded for each tenant and for all. Of a tenant that has as much as it may the oldest go first that no
+connection needs which has asked of late; if there is none, a new answer is not kept. So connections that are behind
+come to what was kept, read it without the broker, and catch up. Where all tenants have too much together, the oldest
+of another one that has most go, needed or not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from itertools import count, islice
+
+from bifrost.tenancy.recent_records.recent_partition import (
+    FRESH_NS,
+    MAX_ANSWERS,
+    RecentAnswer,
+    RecentPartition,
+)
+
+MAX_PARTITIONS = 4096
+"""Physical partitions that are known of a tenant, by account and kind of request; beyond it those go that were not used
+for the longest. A client may name any number."""
+OVERHEAD_BYTES = 512
+"""What an answer counts beside its records."""
+MAX_LOOKED_AT = 16
+"""Answers among which one is looked for that no connection needs."""
+
+Held = bytes | memoryview
+Hold = Callable[[str, bytes], "Held | None"]
+"""Returns a frame, given with its length, without that in memory that counts for a tenant; None: there is no room."""
+
+
+class TenantRecent:
+    """What is known of one tenant."""
+
+    __slots__ = ("_store", "bytes", "generation", "partitions", "queue", "tenant")
+
+    def __init__(self, store: RecentRecords, tenant: str) -> None:
+        self._store, self.tenant = store, tenant
+        self.bytes = self.generation = 0
+        """How many are held; and how often all was forgotten: an answer to a Fetch from before that is not kept."""
+        self.partitions: OrderedDict[Hashable, RecentPartition] = OrderedDict()
+        self.queue: deque[tuple[RecentPartition, RecentAnswer]] = deque()
+        """All answers, oldest first. Those of a partition that was dropped stay until their turn, without bytes."""
+
+    def partition(self, key: Hashable) -> RecentPartition:
+        """Return what is known of a partition."""
+        found = self.partitions.get(key)
+        if found is None:
+            if len(self.partitions) >= MAX_PARTITIONS:
+                self._empty(self.partitions.popitem(last=False)[1])
+            found = self.partitions[key] = RecentPartition()
+        else:
+            self.partitions.move_to_end(key)
+        return found
+
+    def has_room(self, records: int) -> bool:
+        """Return whether an answer with so many bytes of records can be kept; older ones are dropped for it."""
+        return self._store.make_room(self, records + OVERHEAD_BYTES)
+
+    def keep(self, partition: RecentPartition, answer: RecentAnswer) -> None:
+        """Keep an answer for which there is room."""
+        if len(partition.answers) >= MAX_ANSWERS:
+            self._count(-len(partition.answers.popleft().records) - OVERHEAD_BYTES)
+        partition.answers.append(answer)
+        self.queue.append((partition, answer))
+        self._count(len(answer.records) + OVERHEAD_BYTES)
+
+    def drop_oldest(self) -> None:
+        """Drop the oldest answer."""
+        self._drop(0)
+
+    def drop_unneeded(self, now_ns: int) -> bool:
+        """Drop the oldest answer that no connection needs; False: there is none among the oldest."""
+        for place, (partition, answer) in enumerate(islice(self.queue, MAX_LOOKED_AT)):
+            if not partition.is_needed(answer, now_ns):
+                self._drop(place)
+                return True
+        return False
+
+    def _drop(self, place: int) -> None:
+        partition, answer = self.queue[place]
+        del self.queue[place]
+        with suppress(ValueError):  # It has gone with its partition.
+            partition.answers.remove(answer)
+            self._count(-len(answer.records) - OVERHEAD_BYTES)
+
+    def drop_stale(self, now_ns: int) -> None:
+        """Drop what is too old to be given."""
+        while self.queue and now_ns - self.queue[0][1].bounds.came_ns >= FRESH_NS:
+            self.drop_oldest()
+
+    def forget(self) -> None:
+        """Forget all: topics were deleted or made, records deleted, or names mean something else."""
+        self.generation += 1
+        for partition in self.partitions.values():
+            self._empty(partition)
+            partition.forget()
+        self.queue.clear()
+
+    def _empty(self, partition: RecentPartition) -> None:
+        for answer in partition.answers:
+            self._count(-len(answer.records) - OVERHEAD_BYTES)
+        partition.answers.clear()
+
+    def _count(self, more: int) -> None:
+        self.bytes += more
+        self._store.count(self.tenant, more)
+
+
+class RecentRecords:
+    """What is known of all tenants."""
+
+    def __init__(self, now_ns: Callable[[], int], held: Counter[str] | None = None) -> None:
+        """Begin with nothing, and without room.
+
+        Args:
+            now_ns: a monotonic clock, in nanoseconds.
+            held: counts the bytes that are held, by tenant; None: a counter of its own.
+        """
+        self.now_ns = now_ns
+        self.held: Counter[str] = Counter() if held is None else held
+        self.hold: Hold = lambda _, frame: frame[4:]
+        """The gateway counts the memory of answers."""
+        self._tenants: dict[str, TenantRecent] = {}
+        self._numbers = count(1)
+        self._most = self._most_of_each = self.bytes = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may be kept."""
+        return self._most > 0
+
+    def limit(self, most: int, each: int) -> None:
+        """Set how many bytes may be held in all, and for each tenant; 0: nothing is kept."""
+        self._most, self._most_of_each = most, min(each, most)
+        for one in self._tenants.values():
+            while one.bytes > self._most_of_each:
+                one.drop_oldest()
+        while self.bytes > most:
+            max(self._tenants.values(), key=lambda one: one.bytes).drop_oldest()
+
+    def view(self, tenant: str, *key: Hashable) -> RecentView:
+        """Return the view of a new connection.
+
+        Args:
+            tenant: whose client it is.
+            key: what decides which answers it may be given: its physical cluster, namespace, user and broker.
+        """
+        return RecentView(self, self._of(tenant), key, next(self._numbers))
+
+    def forget(self, tenant: str) -> None:
+        """Forget what is known of a tenant."""
+        found = self._tenants.get(tenant)
+        if found is not None:
+            found.forget()
+
+    def make_room(self, tenant: TenantRecent, size: int) -> bool:
+        """Drop what is too old or too much; return whether a tenant may hold so many bytes more."""
+        if size > self._most_of_each:
+            return False
+        now_ns = self.now_ns()
+        tenant.drop_stale(now_ns)
+        while tenant.bytes + size > self._most_of_each:
+            if not tenant.drop_unneeded(now_ns):
+                return False
+        if self.bytes + size > self._most:
+            self.drop_stale()
+        while self.bytes + size > self._most:
+            most = max(self._tenants.values(), key=lambda one: one.bytes)
+            if most is not tenant:
+                most.drop_oldest()
+            elif not tenant.drop_unneeded(now_ns):
+                return False
+        return True
+
+    def drop_stale(self) -> None:
+        """Drop what is too old to be given, of all tenants."""
+        now_ns = self.now_ns()
+        for one in self._tenants.values():
+            one.drop_stale(now_ns)
+
+    def count(self, tenant: str, more: int) -> None:
+        """Count bytes of a tenant that are held, or are held no longer."""
+        self.bytes += more
+        self.held[tenant] += more
+
+    def _of(self, tenant: str) -> TenantRecent:
+        found = self._tenants.get(tenant)
+        if found is None:
+            found = self._tenants[tenant] = TenantRecent(self, tenant)
+        return found
+
+
+class RecentView:
+    """What one connection may be given."""
+
+    __slots__ = ("_key", "has_left_out", "number", "store", "tenant")
+
+    def __init__(
+        self, store: RecentRecords, tenant: TenantRecent, key: tuple[Hashable, ...], number: int
+    ) -> None:
+        """See `RecentRecords.view`."""
+        self.store, self.tenant, self._key, self.number = store, tenant, key, number
+        self.has_left_out = False
+        """Whether the last answer had partitions of which nothing was here: the broker is asked for these next."""
+
+    def partition(self, *key: Hashable) -> RecentPartition:
+        """Return what is known of a partition.
+
+        Args:
+            key: what decides a broker's answer beside the connection: see filters/virtual/sharing/shared_fetches.py.
+        """
+        return self.tenant.partition((self._key, *key))
+
+    def hold(self, frame: bytes) -> Held | None:
+        """Return an answer in memory that is counted for the tenant; None: there is no room."""
+        return self.store.hold(self.tenant.tenant, frame)

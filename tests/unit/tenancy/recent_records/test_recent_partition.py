@@ -1,0 +1,114 @@
+from bifrost.tenancy.recent_records.recent_partition import (
+    FRESH_NS,
+    GONE_NS,
+    MAX_READERS,
+    Bounds,
+    RecentAnswer,
+    RecentPartition,
+)
+from bifrost.tenancy.recent_records.shared_poll import PollEnd
+
+
+def answer(begin: int, end: int, *, epoch: int = 3, most: int = 100, came_ns: int = 0) -> RecentAnswer:
+    return RecentAnswer(begin, end, most, Bounds(epoch, end, end, 0, came_ns), None, b"records")
+
+
+def test_an_answer_is_found_for_each_offset_that_it_has() -> None:
+    known, first, second = RecentPartition(), answer(10, 15), answer(15, 20)
+    known.answers += [first, second]
+
+    found = {offset: known.find(offset, 3, 100, 1) for offset in (9, 10, 14, 15, 19, 20)}
+    assert found == {9: None, 10: first, 14: first, 15: second, 19: second, 20: None}
+
+
+def test_an_answer_of_another_leader_too_old_or_too_large_is_not_given() -> None:
+    known, only = RecentPartition(), answer(10, 15)
+    known.answers.append(only)
+
+    assert known.find(10, 3, 100, FRESH_NS - 1) is only
+    assert known.find(10, 3, 101, 0) is only
+    assert known.find(10, 3, 100, FRESH_NS) is None
+    assert known.find(10, 3, 99, 0) is None
+    assert known.find(10, 4, 100, 0) is None
+    assert known.find(10, -1, 100, 0) is None
+
+
+def test_the_bounds_of_a_log_hold_as_long_as_an_answer() -> None:
+    known, bounds = RecentPartition(), Bounds(3, 20, 20, 0, 5)
+    assert known.bounds(3, 5) is None
+    known.note_bounds(bounds)
+
+    assert known.bounds(3, 5 + FRESH_NS - 1) is bounds
+    assert known.bounds(3, 5 + FRESH_NS) is None
+    assert known.bounds(2, 5) is None
+    known.forget()
+    assert known.bounds(3, 5) is None
+
+
+def test_answers_are_wanted_while_others_read() -> None:
+    known = RecentPartition()
+    known.note_reader(1, 0, 0, is_part=False)
+    known.note_reader(1, 5, 0, is_part=False)
+    assert not known.is_wanted
+    known.note_reader(2, 5, 9, is_part=False)
+    assert known.is_wanted
+    known.note_reader(2, 5, GONE_NS - 1, is_part=False)
+    assert known.is_wanted
+    known.note_reader(2, 5, GONE_NS, is_part=False)
+    assert not known.is_wanted
+    known.note_reader(2, 5, GONE_NS, is_part=True)
+    assert known.is_wanted
+
+
+def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
+    known, it = RecentPartition(), answer(10, 15)
+    assert not known.is_needed(it, 0)
+    known.note_reader(1, 15, 0, is_part=True)
+    assert not known.is_needed(it, 0)
+    known.note_reader(2, 14, 0, is_part=True)
+
+    assert known.is_needed(it, FRESH_NS - 1)
+    assert not known.is_needed(it, FRESH_NS)
+
+
+def test_the_places_of_some_connections_are_known() -> None:
+    known = RecentPartition()
+    for reader in range(MAX_READERS + 5):
+        known.note_reader(reader, 0, 0, is_part=True)
+
+    assert list(known._readers) == [*range(5, MAX_READERS + 5)]
+
+
+def test_a_fetch_is_joined_by_one_for_the_same_that_waits_for_as_much() -> None:
+    known, end = RecentPartition(), PollEnd()
+    known.begin_poll(10, 3, 100, 50, end)
+
+    assert known.poll(10, 3, 100, 50) is end
+    assert known.poll(10, 3, 200, 60) is end
+    assert known.poll(10, 3, 99, 50) is None
+    assert known.poll(10, 3, 100, 49) is None
+    assert known.poll(11, 3, 100, 50) is None
+    assert known.poll(10, 4, 100, 50) is None
+    end.come()
+    assert known.poll(10, 3, 100, 50) is None
+
+
+def test_a_fetch_stays_the_one_to_join_until_another_one_is_elsewhere() -> None:
+    known, first, second, third = RecentPartition(), PollEnd(), PollEnd(), PollEnd()
+    known.begin_poll(10, 3, 100, 1, first)
+    known.begin_poll(10, 3, 100, 1, second)
+    assert known.poll(10, 3, 100, 1) is first
+    known.begin_poll(12, 3, 100, 1, third)
+
+    assert known.poll(12, 3, 100, 1) is third
+
+
+def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:
+    known, slow, other = RecentPartition(), PollEnd(), PollEnd()
+    known.begin_poll(10, 3, 100, 1, slow)
+    known.note_records(10, slow)
+    known.note_records(9, other)
+    assert known.poll(10, 3, 100, 1) is slow
+    known.note_records(10, other)
+
+    assert known.poll(10, 3, 100, 1) is None

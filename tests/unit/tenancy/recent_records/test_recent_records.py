@@ -1,0 +1,215 @@
+import random
+
+import pytest
+
+from bifrost.tenancy.recent_records import recent_records
+from bifrost.tenancy.recent_records.recent_partition import (
+    FRESH_NS,
+    MAX_ANSWERS,
+    Bounds,
+    RecentAnswer,
+    RecentPartition,
+)
+from bifrost.tenancy.recent_records.recent_records import OVERHEAD_BYTES, RecentRecords, RecentView
+
+NOW = [0]
+SIZE = 1000
+EACH = SIZE + OVERHEAD_BYTES
+
+
+@pytest.fixture
+def store() -> RecentRecords:
+    NOW[0] = 1
+    made = RecentRecords(lambda: NOW[0])
+    made.limit(10 * EACH, 4 * EACH)
+    return made
+
+
+def keep(view: RecentView, begin: int, partition: int = 0, size: int = SIZE) -> RecentPartition:
+    """Keep an answer of ten offsets, if there is room."""
+    known = view.partition("orders", partition)
+    bounds = Bounds(3, begin + 10, begin + 10, 0, NOW[0])
+    if view.tenant.has_room(size):
+        view.tenant.keep(known, RecentAnswer(begin, begin + 10, 100, bounds, None, bytes(size)))
+    return known
+
+
+def begins(known: RecentPartition) -> list[int]:
+    return [one.begin for one in known.answers]
+
+
+def test_connections_of_one_account_at_one_broker_share(store: RecentRecords) -> None:
+    first, second = (store.view("acme", "kafka", ("acme",), "app", 1) for _ in range(2))
+    keep(first, 0)
+
+    assert second.partition("orders", 0).find(0, 3, 100, NOW[0]) is not None
+    assert second.partition("orders", 1).find(0, 3, 100, NOW[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("tenant", "key"),
+    [
+        ("globex", ("kafka", ("acme",), "app", 1)),
+        ("acme", ("other", ("acme",), "app", 1)),
+        ("acme", ("kafka", ("acme", "eu"), "app", 1)),
+        ("acme", ("kafka", ("acme",), "report", 1)),
+        ("acme", ("kafka", ("acme",), "app", 2)),
+        ("acme", ("kafka", ("acme",), "app", None)),
+    ],
+    ids=["tenant", "cluster", "namespace", "user", "broker", "single address"],
+)
+def test_nothing_is_given_to_others(store: RecentRecords, tenant: str, key: tuple[object, ...]) -> None:
+    keep(store.view("acme", "kafka", ("acme",), "app", 1), 0)
+
+    assert not store.view(tenant, *key).partition("orders", 0).answers
+
+
+def test_the_oldest_go_first_at_the_bound_of_a_tenant(store: RecentRecords) -> None:
+    view = store.view("acme")
+    for number in range(6):
+        known = keep(view, number)
+
+    assert begins(known) == [2, 3, 4, 5]
+    assert (store.bytes, dict(store.held)) == (4 * EACH, {"acme": 4 * EACH})
+
+
+def test_what_a_connection_behind_needs_stays(store: RecentRecords) -> None:
+    view = store.view("acme")
+    behind = view.partition("orders", 0)
+    behind.note_reader(1, 1, NOW[0], is_part=True)
+    for number in (0, 20, 40, 60, 80):
+        known = keep(view, number)
+    assert (begins(known), store.bytes) == ([0, 20, 40, 60], 4 * EACH)
+    behind.note_reader(1, 30, NOW[0], is_part=True)
+    keep(view, 100)
+    keep(view, 120)
+
+    assert (begins(known), store.bytes) == ([40, 60, 100, 120], 4 * EACH)
+    assert begins(keep(view, 140)) == [40, 60, 100, 120]
+
+
+def test_what_is_needed_makes_room_for_another_tenant(store: RecentRecords) -> None:
+    views = [store.view(name) for name in ("acme", "globex", "initech")]
+    for view in views[:2]:
+        view.partition("orders", 0).note_reader(1, 0, NOW[0], is_part=True)
+        for number in range(4):
+            keep(view, number)
+    for number in range(3):
+        keep(views[2], number)
+
+    assert store.held == {"acme": 3 * EACH, "globex": 4 * EACH, "initech": 3 * EACH}
+
+
+def test_at_the_bound_of_all_the_tenant_with_most_gives_way(store: RecentRecords) -> None:
+    views = {name: store.view(name) for name in ("acme", "globex", "initech")}
+    for number in range(4):
+        for name in ("acme", "globex"):
+            keep(views[name], number)
+    for number in range(3):
+        keep(views["initech"], number)
+
+    assert store.bytes == 10 * EACH
+    assert store.held == {"acme": 3 * EACH, "globex": 4 * EACH, "initech": 3 * EACH}
+
+
+def test_what_is_larger_than_the_bound_is_not_kept(store: RecentRecords) -> None:
+    known = keep(store.view("acme"), 0, size=4 * EACH)
+
+    assert (begins(known), store.bytes) == ([], 0)
+
+
+def test_what_is_old_makes_room(store: RecentRecords) -> None:
+    view, other = store.view("acme"), store.view("globex")
+    keep(view, 0)
+    keep(other, 0)
+    NOW[0] += FRESH_NS
+    known = keep(view, 1)
+    assert begins(known) == [1]
+    assert store.held == {"acme": EACH, "globex": EACH}
+    store.drop_stale()
+
+    assert store.held == {"acme": EACH, "globex": 0}
+
+
+def test_a_lower_bound_is_kept_at_once(store: RecentRecords) -> None:
+    view, other = store.view("acme"), store.view("globex")
+    for number in range(4):
+        known, least = keep(view, number), keep(other, number)
+    store.limit(3 * EACH, 2 * EACH)
+    assert (begins(known), begins(least)) == ([3], [2, 3])
+    store.limit(0, 0)
+
+    assert (store.bytes, store.is_on) == (0, False)
+    assert begins(keep(view, 9)) == []
+
+
+def test_a_partition_keeps_some_answers(store: RecentRecords) -> None:
+    store.limit(2**30, 2**30)
+    view = store.view("acme")
+    for number in range(MAX_ANSWERS + 3):
+        known = keep(view, number)
+
+    assert begins(known) == [*range(3, MAX_ANSWERS + 3)]
+    assert store.bytes == MAX_ANSWERS * EACH
+    NOW[0] += FRESH_NS
+    store.drop_stale()
+    assert (begins(known), store.bytes) == ([], 0)
+
+
+def test_partitions_that_are_not_used_are_forgotten(
+    store: RecentRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 3)
+    view = store.view("acme")
+    for partition in (0, 1, 2):
+        keep(view, 5, partition)
+    view.partition("orders", 0)
+    keep(view, 5, 3)
+
+    assert store.bytes == 3 * EACH
+    assert begins(view.partition("orders", 0)) == [5]
+    assert begins(view.partition("orders", 1)) == []
+    NOW[0] += FRESH_NS
+    store.drop_stale()
+    assert store.bytes == 0
+
+
+def test_what_is_forgotten_of_a_tenant_is_not_given(store: RecentRecords) -> None:
+    view, other = store.view("acme"), store.view("globex")
+    known, kept = keep(view, 0), keep(other, 0)
+    known.note_bounds(Bounds(3, 10, 10, 0, NOW[0]))
+    store.forget("acme")
+    store.forget("nobody")
+
+    assert (begins(known), begins(kept), known.bounds(3, NOW[0])) == ([], [0], None)
+    assert (view.tenant.generation, other.tenant.generation) == (1, 0)
+    assert store.held == {"acme": 0, "globex": EACH}
+
+
+def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
+    """Random answers of three tenants: never more than the bounds, and the sum is that of what is there."""
+    chance = random.Random(5)
+    views = [store.view(name) for name in ("acme", "globex", "initech")]
+    for number in range(3000):
+        NOW[0] += chance.choice((0, 0, 1, FRESH_NS // 8))
+        view = chance.choice(views)
+        partition = chance.randrange(5)
+        view.partition("orders", partition).note_reader(
+            chance.randrange(4), number - 99, NOW[0], is_part=True
+        )
+        keep(view, number, partition, chance.choice((0, 10, SIZE, 5 * SIZE)))
+        if number % 500 == 499:
+            store.forget("acme")
+        held = {
+            one.tenant.tenant: sum(
+                len(answer.records) + OVERHEAD_BYTES
+                for known in one.tenant.partitions.values()
+                for answer in known.answers
+            )
+            for one in views
+        }
+        assert {name: size for name, size in store.held.items() if size} == {
+            name: size for name, size in held.items() if size
+        }
+        assert store.bytes == sum(held.values()) <= 10 * EACH
+        assert max(held.values()) <= 4 * EACH
