@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bifrost.filters.records.record_topics import RecordTopics
     from bifrost.filters.virtual.virtual_topics import VirtualTopics
     from bifrost.state.state_table import StateTable
+    from bifrost.tenancy.recent_records.recent_records import RecentView
     from bifrost.tenancy.users.stored_users import StoredUsers
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
     from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
@@ -58,6 +59,8 @@ class Scope:
     """The producer in whose name batches of the connection are written to such topics that have none."""
     scanned: "ScannedOffsets | None" = None
     """What the connection has fetched of such topics that was not the consumer's own."""
+    recent: "RecentView | None" = None
+    """What brokers have answered of late to connections like it about such topics."""
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Return host and port at which the client reaches a broker, or None when it cannot reach it."""
@@ -121,6 +124,11 @@ class Exchange:
     """What the way of a request keeps that was not decoded; its answer is."""
     offered: "OfferedVersions | None" = None
     """What the broker of the connection can be asked for; None: it is not known."""
+    is_first: bool = False
+    """Whether no request of the connection before it awaits an answer."""
+    stand_in: Message | None = None
+    """What the request is answered with in place of the broker, with virtual names; filters see it as a broker's
+    answer. None: the broker is asked. The session sets it back if there is no room for it."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

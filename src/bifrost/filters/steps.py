@@ -19,6 +19,7 @@ from bifrost.wire.message import Message
 
 if TYPE_CHECKING:
     from bifrost.state.state_change import Change, Unchanged
+    from bifrost.tenancy.recent_records.shared_poll import PollEnd
     from bifrost.transforms.record_transform import Key
 
 
@@ -209,6 +210,26 @@ class AtBroker(Need):
     """What the filter needs to go on."""
     answers: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """The broker's, in the same order."""
+
+
+@final
+class OthersPoll(Need):
+    """The answer to the same Fetch of another connection, or time (tenancy/recent_records/shared_poll.py).
+
+    The message is then decided anew, and the filter finds this need in `Exchange.met`. It may return another one.
+    """
+
+    __slots__ = ("ends", "until_ns")
+
+    def __init__(self, ends: "frozenset[PollEnd]", until_ns: int) -> None:
+        """Wait until one of `ends` comes, and no longer than `until_ns` of the engine's clock."""
+        self.ends, self.until_ns = ends, until_ns
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 Fetched = TopicIds | TopicCount | StateChange | RecordNeeds | StoredBatches | AclsAtBroker

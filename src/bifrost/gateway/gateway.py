@@ -155,7 +155,7 @@ class Gateway:
         self.budgets.limit(settings.gateway_time, settings.broker_time)
         self.shared.quota_tables.let_set(settings.quota_setters)
         self.shared.quotas.give(settings.quotas)
-        self.tenants.limit(self.limits, settings.limits)
+        self.tenants.limit(self.limits, settings.limits, self.shared.virtual_clusters.models.recent)
         shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)
         self.newcomers.most, self.newcomers.most_of_address = (
             shares.unauthenticated,

@@ -197,10 +197,10 @@ class ClientSession(AnsweringSession):
             if isinstance(step, Close):
                 raise SessionEnded(CloseReason.UNSUPPORTED, step.detail)
             if not isinstance(step, Need):
-                assert self._absent is not None
-                self._absent.forget()
-                if self._asked is not None:
-                    self._asked.forget()
+                self._forget_inquiries()
+                if self._stand_in is not None:
+                    self._responses.hold(self._take_stand_in())
+                    self._release_responses()
 
     def _request(self, frame: Buffer) -> RequestStep:
         """Decide about a request, and answer it or send it on."""
@@ -306,6 +306,7 @@ class ClientSession(AnsweringSession):
         exchange.keep(ABSENT_TOPICS, self._absent.found)
         if plan.api_key == ApiKey.FETCH:
             exchange.keep(FOREIGN_SESSION, not self._fetches.owns(request.session_id))
+            exchange.is_first = not self._in_flight.queue
         elif plan.api_key == ApiKey.SHARE_FETCH:
             exchange.keep(LOST_SHARE_SESSION, self._take_lost_share_session())
         for one in plan.filters:
@@ -316,6 +317,8 @@ class ClientSession(AnsweringSession):
                 return step
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)
+        if exchange.stand_in is not None and self._has_held(lane, exchange, frame):
+            return []
         parts = part_frames(lane, exchange, namespace, head) if exchange.parts else []
         if plan.carries_records:
             return [*parts, encode_in_room_of(plan.request.layout, request, head, frame)]

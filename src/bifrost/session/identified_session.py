@@ -212,6 +212,11 @@ class IdentifiedSession(Forwarding):
         self._max_in_flight = self._shared.max_in_flight_requests
         self._let_in(proven)
 
+    def _place(self, user: str) -> tuple[str, str, int | None]:
+        """Return what decides, in its physical cluster, what a broker shows the client."""
+        node_id = None if self._entry.is_single_address else self._route.node_id
+        return self._namespace.path, user, node_id
+
     def _let_in(self, proven: Proven) -> None:
         """Serve the account from now on: use its namespace, and the broker of its physical cluster.
 
@@ -244,6 +249,9 @@ class IdentifiedSession(Forwarding):
             virtual=virtual,
             producer=None if rules is None else rules.new_producer(),
             scanned=None if rules is None else rules.new_scanned(),
+            recent=None
+            if rules is None
+            else rules.new_view(self.virtual_cluster.upstream, *self._place(user)),
         )
         self._producer = self._scope.producer
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
     from bifrost.tenancy.namespaces.topic_aliases import TopicAliases
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
+    from bifrost.tenancy.recent_records.recent_records import RecentRecords
     from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
 
 
@@ -67,6 +68,8 @@ class Models:
     """What filters of records share; None: no tenant has had any, or policies about records."""
     partition_counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """What virtual partitions have cost, by tenant and number (`NUMBERS` of partition_rules.py)."""
+    recent: "RecentRecords | None" = None
+    """What brokers have answered of late about physical partitions; None: nothing is kept."""
 
 
 class VirtualClusters:

@@ -61,6 +61,9 @@ class Everything(OfProcess):
         for number in NUMBERS:
             yield ("acme", number), 1
 
+    def recent_bytes(self) -> Iterator[tuple[str, int]]:
+        yield "acme", 1
+
     def transforms(self) -> Iterator[TransformCount]:
         of_transforms = (
             "runs",

@@ -1,10 +1,10 @@
 """Fetch of virtual partitions: one fetch of a physical partition serves all virtual ones that the client asks for.
 
-The broker is asked from the lowest of their offsets on, and each gets what is its own from its own offset on. For
-each run of batches of others there is a marker, so that the client's position moves on behind them. A run at the end of
-the log has one only as far as virtual partitions end at the least (tenancy/virtual_partitions/partition_end.py): the
-consumer stays at the end of its own partition, which is its high watermark, and the connection remembers what was
-fetched behind it (`ScannedOffsets`).
+The broker is asked from the lowest of their offsets on, unless what it would say is known (sharing/shared_fetches.py),
+and each gets what is its own from its own offset on. For each run of batches of others there is a marker, so that the
+client's position moves on behind them. A run at the end of the log has one only as far as virtual partitions end at the
+least (tenancy/virtual_partitions/partition_end.py): the consumer stays at the end of its own partition, which is its
+high watermark, and the connection remembers what was fetched behind it (`ScannedOffsets`).
 
 So records behind which a consumer stays may be deleted though it has read all of its own. When its offset is out of
 range, the broker is asked where the log begins, and an offset a little before it goes on there.
@@ -22,6 +22,7 @@ from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, sessio
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, copied, key_of, virtual_topics
+from bifrost.filters.virtual.sharing import shared_fetches as sharing
 from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
@@ -109,6 +110,11 @@ class FetchedPartitionsFilter:
         request.session_epoch = FINAL_EPOCH
         request.forgotten_topics_data = []
         request.topics = [topic for topic in in_steps(request.topics) if topic.partitions]
+        if not has_start and (poll := sharing.share(exchange, request, fetched.readers)):
+            return poll
+        virtual.count(
+            "remapped", sum(len(one) for topic in fetched.readers.values() for one in topic.values())
+        )
         exchange.keep(_FETCHED, fetched)
         exchange.wants_response = True
         return FORWARD
@@ -118,6 +124,7 @@ class FetchedPartitionsFilter:
         fetched = exchange.find(_FETCHED)
         if fetched is None:
             return FORWARD
+        sharing.add_left_out(exchange, response)
         for topic in in_steps(response.responses):
             key = key_of(topic, _RESPONSE)
             readers = fetched.readers.get(key)
@@ -129,7 +136,10 @@ class FetchedPartitionsFilter:
             topic.partitions = shown
         if not response.error_code:
             _add_refused(response, fetched)
+        if exchange.stand_in is not None and not fetched.is_counted:
+            virtual_topics(exchange).count("shared_answers", 1)
         fetched.is_counted = True
+        sharing.end(exchange)
         return FORWARD
 
 
@@ -159,7 +169,6 @@ def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap,
             wanted[physical] = known = copied(one, partition=physical, fetch_offset=asked)
         known.partition_max_bytes = max(most, one.partition_max_bytes)
         known.current_leader_epoch = max(epoch, leader_epoch)
-    virtual_topics(exchange).count("remapped", sum(map(len, readers.values())))
     topic.partitions = list(wanted.values())
 
 
@@ -222,8 +231,13 @@ def _give_records(
             part.high_watermark = position
             part.last_stable_offset = min(part.last_stable_offset, position)
     if not fetched.is_counted:
-        virtual.count("own_bytes", own.own_bytes)
-        virtual.count("foreign_bytes", len(records) - own.own_bytes)
+        number = "own_bytes", "foreign_bytes"
+        if exchange.stand_in is None:
+            sharing.keep(exchange, (key, partition.partition_index), partition, records, own.end)
+        else:
+            number = "shared_own_bytes", "shared_foreign_bytes"
+        virtual.count(number[0], own.own_bytes)
+        virtual.count(number[1], len(records) - own.own_bytes)
 
 
 def _aborted(transactions: list[Any], aborts: list[tuple[int, int]], offset: int) -> list[Any]:

@@ -29,6 +29,7 @@ from bifrost.filters.virtual.refused_requests import (
     LogDirsOfPartitionsFilter,
     RefusedGroupsFilter,
 )
+from bifrost.filters.virtual.sharing.forgotten_records import ForgottenRecordsFilter
 from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
 from bifrost.filters.virtual.transactions.transaction_partitions import (
     AddedToTransactionFilter,
@@ -51,6 +52,8 @@ _REFUSED_GROUPS = frozenset(
     }
 )
 
+_FORGOTTEN = ForgottenRecordsFilter()
+
 FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.PRODUCE: (ProducedPartitionsFilter(),),
     ApiKey.FETCH: (FetchedPartitionsFilter(),),
@@ -59,11 +62,12 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.DESCRIBE_PRODUCERS: (PRODUCERS,),
     ApiKey.METADATA: (MetadataPartitionsFilter(),),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DescribedPartitionsFilter(),),
-    ApiKey.CREATE_TOPICS: (CreatedPartitionsFilter(),),
+    ApiKey.CREATE_TOPICS: (CreatedPartitionsFilter(), _FORGOTTEN),
+    ApiKey.DELETE_TOPICS: (_FORGOTTEN,),
     ApiKey.CREATE_PARTITIONS: (AddedPartitionsFilter(),),
     ApiKey.ALTER_CONFIGS: (CompactionFilter(),),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (CompactionFilter(),),
-    ApiKey.DELETE_RECORDS: (DeletedRecordsFilter(),),
+    ApiKey.DELETE_RECORDS: (DeletedRecordsFilter(), _FORGOTTEN),
     ApiKey.DESCRIBE_LOG_DIRS: (LogDirsOfPartitionsFilter(),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (AddedToTransactionFilter(),),
     ApiKey.DESCRIBE_TRANSACTIONS: (DescribedTransactionsFilter(),),

@@ -38,11 +38,12 @@ from bifrost.wire.entity import Entity
 from bifrost.wire.rewriting import Names, RecordWay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from bifrost.filters.plan import Plan
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
+    from bifrost.tenancy.recent_records.recent_records import RecentRecords, RecentView
     from bifrost.tenancy.virtual_partitions.partition_map import (
         PartitionGroup,
         PartitionMap,
@@ -67,6 +68,7 @@ class TenantVirtualTopics:
         tenant: str = "",
         counts: Counter[tuple[str, str]] | None = None,
         hits: Counter[tuple[str, str]] | None = None,
+        recent: RecentRecords | None = None,
     ) -> None:
         """Take the rules of the configuration; there is at least one.
 
@@ -75,11 +77,14 @@ class TenantVirtualTopics:
             tenant: whose they are.
             counts: counts what they cost, by tenant and number; None: a counter of its own.
             hits: counts what a limit refuses, by the name of the limit and tenant; None likewise.
+            recent: keeps what brokers have answered of late, of all tenants; None: no connection is given that.
         """
         self.rules, self.tenant = PartitionRules(rules), tenant
         self.stretches = KnownStretches()
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
+        self._recent = recent
+        self.forget_recent()  # A reload may have given the tenant's topics other names at the brokers.
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
         self.hits: Counter[tuple[str, str]] = Counter() if hits is None else hits
         self._topics: WeakValueDictionary[tuple[Namespace, Guard | None], VirtualTopics] = (
@@ -100,6 +105,15 @@ class TenantVirtualTopics:
     def new_scanned(self) -> ScannedOffsets:
         """Return what a new connection has fetched."""
         return ScannedOffsets()
+
+    def new_view(self, *key: Hashable) -> RecentView | None:
+        """Return what a new connection may be given of what was answered to others; see `RecentRecords.view`."""
+        return None if self._recent is None else self._recent.view(self.tenant, *key)
+
+    def forget_recent(self) -> None:
+        """Forget what brokers have answered of late: it may be of other topics, or of records that are deleted."""
+        if self._recent is not None:
+            self._recent.forget(self.tenant)
 
 
 class VirtualTopics:
@@ -171,6 +185,10 @@ class VirtualTopics:
         if amount:
             self._tenant.counts[self._tenant.tenant, number] += amount
 
+    def forget_recent(self) -> None:
+        """See `TenantVirtualTopics.forget_recent`."""
+        self._tenant.forget_recent()
+
     def hit(self, limit: str) -> None:
         """Count that a limit has refused something."""
         self._tenant.hits[limit, self._tenant.tenant] += 1
@@ -209,6 +227,7 @@ class VirtualTopics:
 
     def renew(self) -> None:
         """Forget all names: they mean something else now."""
+        self.forget_recent()
         self._maps.clear()
         for (is_answer, _, _), names in self._tables.items():
             for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID):

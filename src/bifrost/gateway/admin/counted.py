@@ -126,6 +126,9 @@ class Counted(Protocol):
     def partitions(self) -> Iterable[tuple[tuple[str, str], int]]:
         """Return what virtual partitions have cost, by tenant and number."""
 
+    def recent_bytes(self) -> Iterable[tuple[str, int]]:
+        """Return for each tenant how many bytes are kept of what was fetched of virtual partitions."""
+
     def transforms(self) -> Iterable[TransformCount]:
         """Return what each filter of records did, by tenant, filter, direction and number."""
 
@@ -244,6 +247,12 @@ class OfProcess:
     def partitions(self) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield what virtual partitions have cost in this process."""
         yield from self._gateway.shared.virtual_clusters.partition_counts.copy().items()
+
+    def recent_bytes(self) -> Iterator[tuple[str, int]]:
+        """Yield what is kept in this process."""
+        recent = self._gateway.shared.virtual_clusters.models.recent
+        if recent is not None:
+            yield from recent.held.copy().items()
 
     def transforms(self) -> Iterator[TransformCount]:
         """Yield what each filter of records did in this process."""

@@ -65,7 +65,7 @@ class Metrics:
         yield from self._connection_metrics()
         yield from self._limit_metrics()
         yield from transform_metrics(counted.transforms())
-        yield from partition_metrics(counted.partitions())
+        yield from partition_metrics(counted.partitions(), counted.recent_bytes())
         errors = CounterMetricFamily(
             "kafka_proxy_internal_errors",
             "Exceptions that should never have come, by what failed: each is a bug, and is logged with its trace.",

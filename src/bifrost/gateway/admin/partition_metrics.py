@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+_BYTES = {"own_bytes": "own", "foreign_bytes": "others"}
+_SHARED_BYTES = {"shared_own_bytes": "own", "shared_foreign_bytes": "others"}
 
 
-def partition_metrics(counts: Iterable[tuple[tuple[str, str], int]]) -> Iterator[Metric | None]:
-    """Yield the metrics from counts by tenant and number (`NUMBERS` of partition_rules.py)."""
+def partition_metrics(
+    counts: Iterable[tuple[tuple[str, str], int]], recent_bytes: Iterable[tuple[str, int]]
+) -> Iterator[Metric | None]:
+    """Yield the metrics from counts by tenant and number (`NUMBERS` of partition_rules.py), and what is kept."""
     families = {
         "parts": CounterMetricFamily(
             "kafka_proxy_virtual_partition_requests",
@@ -28,17 +33,43 @@ def partition_metrics(counts: Iterable[tuple[tuple[str, str], int]]) -> Iterator
             "Virtual partitions of requests that got the number of their physical one.",
             labels=["tenant"],
         ),
+        "shared_answers": CounterMetricFamily(
+            "kafka_proxy_virtual_partition_shared_fetches",
+            "Fetches that were answered with what other connections had fetched; the brokers were not asked.",
+            labels=["tenant"],
+        ),
     }
     fetched = CounterMetricFamily(
         "kafka_proxy_virtual_partition_fetched_bytes",
         "Bytes of records fetched for virtual partitions: those that clients got, and those of other partitions.",
         labels=["tenant", "whose"],
     )
+    shared = CounterMetricFamily(
+        "kafka_proxy_virtual_partition_shared_bytes",
+        "Bytes of records in these answers: those that clients got, and those of other partitions.",
+        labels=["tenant", "whose"],
+    )
     for (tenant, number), count in counts:
         if number in families:
             families[number].add_metric([tenant], count)
+        elif number in _BYTES:
+            fetched.add_metric([tenant, _BYTES[number]], count)
         else:
-            fetched.add_metric([tenant, "own" if number == "own_bytes" else "others"], count)
+            shared.add_metric([tenant, _SHARED_BYTES[number]], count)
         yield None
     yield from families.values()
     yield fetched
+    yield shared
+    yield from _kept(recent_bytes)
+
+
+def _kept(recent_bytes: Iterable[tuple[str, int]]) -> Iterator[Metric | None]:
+    kept = GaugeMetricFamily(
+        "kafka_proxy_virtual_partition_recent_bytes",
+        "Bytes that are kept of what was fetched of late, for other connections.",
+        labels=["tenant"],
+    )
+    for tenant, held in recent_bytes:
+        kept.add_metric([tenant], held)
+        yield None
+    yield kept

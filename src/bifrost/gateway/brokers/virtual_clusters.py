@@ -21,6 +21,7 @@ from bifrost.tenancy.acls.stored_acls import Counters, StoredAcls
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
+from bifrost.tenancy.recent_records.recent_records import RecentRecords
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.virtual_partitions.partition_map import partitions_of
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
@@ -147,7 +148,8 @@ class _Maker:
         made = self._partitions.get(tenant.name)
         if made is None:
             topics = load_virtual_partitions().TenantVirtualTopics
-            made = topics(_partition_rules(tenant), tenant.name, self._models.partition_counts, self._hits)
+            counts, recent = self._models.partition_counts, self._models.recent
+            made = topics(_partition_rules(tenant), tenant.name, counts, self._hits, recent)
             self._partitions[tenant.name] = made
         return made
 
@@ -208,6 +210,7 @@ def _models(config: Config, settings: TenantSettings, peers: Counters | None, fo
             aliases=_new_aliases() if has_state else None,
             configs=_new_configs() if has_state else None,
             partition_counts=Counter() if peers is None else peers.counter("virtual_partitions"),
+            recent=RecentRecords(monotonic_ns, None if peers is None else peers.counter("recent_bytes")),
         )
     if found.policies is None and has_policies:
         found.policies = _new_policies()

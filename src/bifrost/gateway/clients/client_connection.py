@@ -238,7 +238,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def bytes_received(self) -> int | None:
         """Bytes that the client has sent; None while the connection is busy, for a client that is there."""
-        is_waiting = TURN in self._session.needs or self._task is not None
+        is_waiting = self._waiting.is_busy or self._task is not None
         is_busy = self._session.awaits_broker or is_waiting or self._is_write_paused
         is_busy = is_busy and (self._reads_client or not has_peer_closed(self._transport))
         return self._framer.received if self._session.is_authenticated and not is_busy else None

@@ -11,6 +11,8 @@ from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.connection_shares import shares_of
 from bifrost.gateway.peers.elsewhere import Elsewhere, Nowhere
+from bifrost.gateway.sockets.counted_frames import counted_frame
+from bifrost.tenancy.recent_records.recent_records import RecentRecords
 
 _NO_LIMITS = TenantLimits()
 
@@ -40,8 +42,8 @@ class OpenTenants:
         self._count = 0
         self.shares = shares_of(self._limits, 0)
 
-    def limit(self, limits: Limits, of_tenants: LimitsOfTenants) -> None:
-        """Set or change the limits of all tenants together and of each tenant."""
+    def limit(self, limits: Limits, of_tenants: LimitsOfTenants, recent: RecentRecords | None = None) -> None:
+        """Set or change the limits of all tenants together and of each tenant, and what is kept of fetched records."""
         self._limits, self._limits_of = limits, of_tenants.each
         self.shares = shares_of(limits, len(self._limits_of))
         self._in_flight_limits.limit(limits.max_in_flight_requests_total, of_tenants.max_in_flight_requests)
@@ -51,6 +53,9 @@ class OpenTenants:
             limits.max_buffered_bytes_unauthenticated,
             of_tenants.max_buffered_bytes,
         )
+        if recent is not None:
+            recent.limit(limits.max_shared_fetch_bytes_total, limits.max_shared_fetch_bytes)
+            recent.hold = lambda tenant, frame: counted_frame(frame, self.rooms.room(tenant))
 
     def admit(self, tenant: str, connection: Hashable) -> bool:
         """Count a new connection, unless the tenant has too many, or the places left are for tenants that have few."""

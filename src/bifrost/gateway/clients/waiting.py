@@ -4,6 +4,7 @@
     Turn         it queues for a slice (forwarding/turns.py)
     Owed         it queues until a debt of its quota is paid (forwarding/quotas/quota_turns.py)
     IssuerKeys   it is called back when the fetch under way has ended
+    OthersPoll   it is called back when another connection has the broker's answer (poll_wait.py)
 
 What a connection asks brokers or others for by itself (topic IDs, a count of topics, a change of the state, what
 filters of records need), `WayToBroker.fetch` brings.
@@ -12,8 +13,10 @@ filters of records need), `WayToBroker.fetch` brings.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bifrost.filters.steps import Fetched, Need
+from bifrost.filters.steps import Fetched, Need, OthersPoll
+from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.clients.context import ClientContext
+from bifrost.gateway.clients.poll_wait import PollWait
 from bifrost.session.client_session import ClientSession
 from bifrost.session.needs import BrokerAnswer, IssuerKeys, Owed, Room, Turn
 
@@ -24,13 +27,20 @@ if TYPE_CHECKING:
 class Waiting:
     """What one connection waits for."""
 
-    __slots__ = ("_fetched_keys", "_gateway", "_session")
+    __slots__ = ("_fetched_keys", "_gateway", "_poll", "_session")
 
     def __init__(self, gateway: ClientContext, session: ClientSession) -> None:
         """Begin without a need."""
         self._gateway, self._session = gateway, session
         self._fetched_keys: Need | None = None
         """The need of keys for which the connection is called back."""
+        self._poll: PollWait | None = None
+        """What it waits for of other connections."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the gateway works on what the client has asked, or waits for another connection's answer to it."""
+        return any(isinstance(need, Turn | OthersPoll) for need in self._session.needs)
 
     def enrol(self, connection: "ClientConnection") -> None:
         """Queue the connection for what its messages need, where it is not queued yet."""
@@ -47,6 +57,9 @@ class Waiting:
                 case IssuerKeys() if need is not self._fetched_keys:
                     self._fetched_keys = need
                     gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
+                case OthersPoll():
+                    if self._poll is None or need is not self._poll.need:
+                        self._poll = PollWait(need, monotonic_ns(), partial(connection.meet, need))
                 case _:
                     known = isinstance(need, Fetched | Room | Owed | Turn | IssuerKeys | BrokerAnswer)
                     assert known, f"nothing meets the need {need}: the connection would wait forever"
@@ -54,6 +67,9 @@ class Waiting:
     def leave(self, connection: "ClientConnection") -> None:
         """Leave the queues: the connection takes no more requests."""
         tenant = connection.tenant
+        if self._poll is not None:
+            self._poll.leave()
+            self._poll = None
         if tenant is None:
             return
         for need in self._session.needs:

@@ -30,7 +30,16 @@ ErrorKey = tuple[str, int | None, bool, int]
 """Tenant, API key, whether the gateway itself gave it, and an error code."""
 
 GAUGES = frozenset(
-    {"broker_connections", "brokers", "answering", "journal_state", "state", "exchange", "exchange_shares"}
+    {
+        "broker_connections",
+        "brokers",
+        "answering",
+        "journal_state",
+        "state",
+        "exchange",
+        "exchange_shares",
+        "recent_bytes",
+    }
 )
 """Kinds of numbers that count only while their worker runs."""
 
@@ -251,6 +260,12 @@ class OfAll:
         for (kind, name, *_), counts in self._sums.gauges.items():
             if kind == "broker_connections":
                 yield str(name), sum(counts)
+
+    def recent_bytes(self) -> Iterator[tuple[str, int]]:
+        """Yield the sums of running workers."""
+        for (kind, tenant, *_), counts in self._sums.gauges.items():
+            if kind == "recent_bytes":
+                yield str(tenant), sum(counts)
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
         """Yield each cluster with the most brokers that a worker knows, and whether it answers any worker."""

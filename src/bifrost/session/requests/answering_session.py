@@ -1,5 +1,7 @@
 """A session's own answers: to requests that go to no broker, or that its filters answer."""
 
+from bifrost.filters import namespace as translation
+from bifrost.filters.filter import Exchange
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, Need, RequestStep
 from bifrost.forwarding.lane import Lane
 from bifrost.forwarding.traffic import Traffic
@@ -11,7 +13,7 @@ from bifrost.session.limited_session import LimitedSession
 from bifrost.session.needs import BROKER_ANSWER
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.wire import headers
-from bifrost.wire.codec import release
+from bifrost.wire.codec import encode, release
 from bifrost.wire.message import Message
 
 
@@ -29,6 +31,13 @@ class AnsweringSession(LimitedSession):
         inquiries = (self._listing, self._absent, self._asked)
         return any(one is not None and one.is_under_way for one in inquiries)
 
+    def _forget_inquiries(self) -> None:
+        """Forget what the broker has answered for the request at hand, which is done."""
+        assert self._absent is not None
+        self._absent.forget()
+        if self._asked is not None:
+            self._asked.forget()
+
     def _ask_broker(self, need: AtBroker, lane: Lane, frame: Buffer) -> Need:
         """Send the requests that a filter has for the broker before the client's; return what that one waits for."""
         if self._asked is None:
@@ -37,6 +46,27 @@ class AnsweringSession(LimitedSession):
             self._asked = AskedBroker(self._namespace, self._in_flight)
         self.to_broker += self._asked.begin(need, lane, frame)
         return BROKER_ANSWER
+
+    _stand_in: Buffer | None = None
+    """What answers the request that was just sent on, as its broker was not asked."""
+
+    def _has_held(self, lane: Lane, exchange: Exchange, frame: Buffer) -> bool:
+        """Hold what stands in for the broker's answer; False: there is no room for it, so the broker is to be asked."""
+        assert exchange.stand_in is not None
+        assert self._scope.recent is not None
+        way = lane.plan.response
+        translation.to_physical(self._namespace, exchange.stand_in, way.version)
+        head = headers.response_header(int.from_bytes(frame[4:8], "big", signed=True), way.is_flexible_header)
+        self._stand_in = self._scope.recent.hold(encode(way.layout, exchange.stand_in, head))
+        if self._stand_in is None:
+            exchange.stand_in = None
+        return self._stand_in is not None
+
+    def _take_stand_in(self) -> Buffer:
+        """Return what stands in for the answer that is awaited first."""
+        found, self._stand_in = self._stand_in, None
+        assert found is not None
+        return found
 
     def _answer_own(self, header: headers.RequestHeader, lane: Lane | None, frame: Buffer) -> RequestStep:
         """Answer a request that goes to no broker."""

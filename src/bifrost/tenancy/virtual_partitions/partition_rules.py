@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 
-NUMBERS = ("parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes", "remapped")
+NUMBERS = (
+    "parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes", "remapped", "shared_answers",
+    "shared_own_bytes", "shared_foreign_bytes",
+)  # fmt: skip
 """What is counted of each tenant: requests that were sent beside those of clients, fetched bytes that clients have got
-those that were records of other virtual partitions, batches that were refused, bytes that were read to list
-offsets, and partitions of Produce, Fetch and other requests that got the number of their physical one."""
+and those that were records of other virtual partitions, batches that were refused, bytes that were read to list
+offsets, partitions of Produce, Fetch and other requests that got the number of their physical one; Fetches that were
+answered with what other connections had fetched, and the bytes of these answers likewise."""
 
 
 class PartitionRule(NamedTuple):

@@ -6,7 +6,7 @@ def test_each_number_has_its_metric() -> None:
     counts = [(("acme", number), place) for place, number in enumerate(NUMBERS, 1)]
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for metric in filter(None, partition_metrics(counts))
+        for metric in filter(None, partition_metrics(counts, [("acme", 10)]))
         for sample in metric.samples
     }
 
@@ -17,4 +17,8 @@ def test_each_number_has_its_metric() -> None:
         ("kafka_proxy_virtual_partition_refused_batches_total", "acme"): 4,
         ("kafka_proxy_virtual_partition_scanned_bytes_total", "acme"): 5,
         ("kafka_proxy_partitions_remapped_total", "acme"): 6,
+        ("kafka_proxy_virtual_partition_shared_fetches_total", "acme"): 7,
+        ("kafka_proxy_virtual_partition_shared_bytes_total", "acme", "own"): 8,
+        ("kafka_proxy_virtual_partition_shared_bytes_total", "acme", "others"): 9,
+        ("kafka_proxy_virtual_partition_recent_bytes", "acme"): 10,
     }

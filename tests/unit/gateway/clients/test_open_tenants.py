@@ -10,6 +10,7 @@ from bifrost.config.fields.tenants import Tenant
 from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.open_tenants import OpenTenants
+from bifrost.tenancy.recent_records.recent_records import RecentRecords
 
 
 def limited(**limits: TenantLimits) -> LimitsOfTenants:
@@ -160,3 +161,16 @@ def test_what_others_have_counts_for_the_share_and_for_the_reserve() -> None:
     assert taken(opened, "acme") == 5
     assert taken(opened, "globex") == 75 - 50
     assert taken(opened, "initech") == 5
+
+
+def test_answers_of_what_is_kept_count_as_what_the_tenant_holds() -> None:
+    opened, recent = OpenTenants(InFlightLimits(print)), RecentRecords(lambda: 0)
+    opened.limit(Limits(max_shared_fetch_bytes=1000, max_shared_fetch_bytes_total=2000), limited(), recent)
+    view = recent.view("acme")
+    assert (view.tenant.has_room(400), view.tenant.has_room(1000)) == (True, False)
+
+    held = view.hold((100_000).to_bytes(4, "big") + bytes(100_000))
+    assert held == bytes(100_000)
+    assert opened.rooms.room("acme").used >= 100_000
+    del held
+    assert opened.rooms.room("acme").used == 0

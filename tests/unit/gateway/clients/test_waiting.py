@@ -1,14 +1,16 @@
 """What the messages of a connection need is asked for where other connections wait for it too, and once."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bifrost.filters.steps import Need
+from bifrost.filters.steps import Need, OthersPoll
 from bifrost.forwarding.turns import Turns
 from bifrost.gateway.clients.waiting import Waiting
 from bifrost.session.needs import ROOM, TURN, IssuerKeys
+from bifrost.tenancy.recent_records.shared_poll import PollEnd
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.messages import fetch, topic_id
@@ -109,3 +111,26 @@ def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
 
     assert waiting.to_fetch is not None
     assert waiting.to_fetch.ids == {unknown}  # type: ignore[union-attr]
+
+
+def test_the_answer_to_another_connection_s_fetch_lets_it_go_on(stage: Stage) -> None:
+    session, ends = stage.play().session, [PollEnd(), PollEnd()]
+    waiting, connection = Waiting(SimpleNamespace(), session), Connection(session)  # type: ignore[arg-type]
+    assert not waiting.is_busy
+
+    async def run() -> None:
+        for end in ends:
+            session._requests.need = OthersPoll(frozenset({end}), 2**62)
+            waiting.enrol(connection)  # type: ignore[arg-type]
+            waiting.enrol(connection)  # type: ignore[arg-type]
+            assert waiting.is_busy
+            if end is ends[1]:
+                waiting.leave(connection)  # type: ignore[arg-type]
+            end.come()
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+    asyncio.run(run())
+    need = session._requests.need
+    assert isinstance(need, OthersPoll)
+    assert need.ends == {ends[1]}

@@ -117,6 +117,20 @@ def test_connections_to_brokers_are_those_of_running_workers() -> None:
     assert list(of_all(sums).broker_connections()) == [("upstream", 3)]
 
 
+def test_bytes_that_are_kept_are_those_of_running_workers() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, count in ((one, 20), (other, 30)):
+        worker.counter("recent_bytes")["acme"] = count
+    sums.refresh()
+    assert list(of_all(sums).recent_bytes()) == [("acme", 50)]
+
+    sums.bury(one.reader)
+    sums.refresh()
+
+    assert list(of_all(sums).recent_bytes()) == [("acme", 30)]
+
+
 def test_connections_that_the_supervisor_refused_count() -> None:
     sums = Sums()
     worker = Worker(sums)

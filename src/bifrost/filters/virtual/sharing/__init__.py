@@ -1,0 +1,1 @@
+"""Virtual partitions: Fetches that are answered with what other connections have fetched."""

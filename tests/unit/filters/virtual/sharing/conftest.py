@@ -1,0 +1,1 @@
+from support.stage.decoded_messages import decoded as decoded

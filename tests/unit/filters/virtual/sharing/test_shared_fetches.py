@@ -1,0 +1,350 @@
+import gc
+from typing import Any
+
+import pytest
+
+from bifrost.filters.steps import Need, OthersPoll
+from bifrost.filters.virtual.sharing import shared_fetches
+from bifrost.tenancy.recent_records.recent_partition import FRESH_NS
+from bifrost.tenancy.recent_records.recent_records import RecentRecords
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import FetchResponse
+from support.physical_names import physical_name
+from support.stage import messages
+from support.stage.divided import counts_of, divided
+from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
+from unit.filters.virtual.test_fetched_partitions import ORDERS, asked, own, stored, told
+
+MS = 1_000_000
+VERSION = 12
+NOW = [0]
+
+
+@pytest.fixture
+def store() -> RecentRecords:
+    NOW[0] = 1
+    made = RecentRecords(lambda: NOW[0])
+    made.limit(2**20, 2**20)
+    return made
+
+
+@pytest.fixture
+def books(stage: Stage, store: RecentRecords) -> list[Playbook]:
+    """Three connections of one client, which read virtual partitions of the same physical one, and have done so."""
+    divided(stage, "orders", recent=store)
+    opened = [stage.play() for _ in range(3)]
+    for number, book in enumerate(opened):
+        assert (
+            book
+            >> client_sends(fetch(100 + number, number), VERSION)
+            << to_broker(asked((ORDERS, [(0, 100 + number)])))
+            >> broker_answers(told((ORDERS, {0: int(ErrorCode.NOT_LEADER_OR_FOLLOWER)})))
+            << to_client(told(("orders", {2 * number: int(ErrorCode.NOT_LEADER_OR_FOLLOWER)})))
+        )
+    return opened
+
+
+def fetch(offset: int, number: int = 0, **fields: Any) -> Any:
+    """Return the Fetch of a connection: 0, 2 and 4 are in the physical partition 0."""
+    return asked(("orders", [(2 * number, offset)]), **fields)
+
+
+LOG = stored(0, 1, 2, 2, 0)
+"""Of the groups 0, 1, 2: the connections read them in this order. Each batch has one record."""
+
+
+def answered(book: Playbook, log: bytes = LOG, number: int = 0, end: int = 9) -> Playbook:
+    """Let the broker answer the Fetch of a connection."""
+    return (
+        book
+        >> broker_answers(told((ORDERS, {0: log}), ends={0: end}))
+        << to_client(told(("orders", {2 * number: own(log, number, 0)}), ends={2 * number: end}))
+    )
+
+
+def need_of(book: Playbook) -> OthersPoll:
+    """Return what a connection waits for."""
+    assert not book.said.to_broker
+    [need] = book.session.needs
+    assert isinstance(need, OthersPoll)
+    return need
+
+
+def met(need: Need) -> Any:
+    """Let what a connection waits for be there."""
+
+    def step(book: Playbook) -> str:
+        book.session.meet(need)
+        return f"meets {need}"
+
+    return step
+
+
+def test_one_fetch_serves_all_connections_that_wait(stage: Stage, books: list[Playbook]) -> None:
+    first, *others = books
+    assert first >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    woken = list[int]()
+    for number, book in enumerate(others, 1):
+        assert book >> client_sends(fetch(0, number), VERSION)
+        [end] = need_of(book).ends
+        end.call(lambda number=number: woken.append(number))  # type: ignore[misc]
+    assert not woken
+    assert answered(first)
+    assert woken == [1, 2]
+
+    for number, book in enumerate(others, 1):
+        assert (
+            book
+            >> met(need_of(book))
+            << to_client(told(("orders", {2 * number: own(LOG, number, 0)}), ends={2 * number: 9}))
+        )
+    own_bytes = len(LOG) * 2 // 5
+    assert counts_of(stage) == {
+        ("acme", "remapped"): 6,
+        ("acme", "own_bytes"): own_bytes,
+        ("acme", "foreign_bytes"): len(LOG) - own_bytes,
+        ("acme", "shared_answers"): 2,
+        ("acme", "shared_own_bytes"): len(LOG) * 3 // 5,
+        ("acme", "shared_foreign_bytes"): len(LOG) * 7 // 5,
+    }
+
+
+def test_an_offset_in_what_was_fetched_is_answered_at_once(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+
+    for number, offset in ((1, 0), (2, 3), (1, 1)):
+        log = own(LOG, number, offset)
+        assert (
+            books[number]
+            >> client_sends(fetch(offset, number), VERSION)
+            << to_client(told(("orders", {2 * number: log}), ends={2 * number: 9}))
+        )
+    # At the end of it the broker is asked for more, by one of them.
+    assert books[1] >> client_sends(fetch(5, 1), VERSION) << to_broker(asked((ORDERS, [(0, 5)])))
+    assert books[2] >> client_sends(fetch(5, 2), VERSION)
+    assert need_of(books[2])
+
+
+@pytest.mark.parametrize(
+    ("offset", "epoch", "most", "later_ns", "fields"),
+    [
+        (0, 4, 1024, 0, {}),
+        (0, -1, 1024, 0, {}),
+        (0, 3, 1023, 0, {}),
+        (0, 3, 1024, FRESH_NS, {}),
+        (0, 3, 1024, 0, {"isolation_level": 1}),
+        (0, 3, 1024, 0, {"rack_id": "a"}),
+        (0, 3, 1024, 0, {"min_bytes": len(LOG) + 1}),
+    ],
+    ids=["leader", "no leader", "smaller", "late", "committed", "rack", "more bytes"],
+)
+def test_another_question_goes_to_the_broker(
+    books: list[Playbook], offset: int, epoch: int, most: int, later_ns: int, fields: dict[str, Any]
+) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    NOW[0] += later_ns
+    request, expected = fetch(offset, 1, **fields), asked((ORDERS, [(0, offset)]), **fields)
+    for message in (request, expected):
+        [one] = message.topics[0].partitions
+        one.current_leader_epoch, one.partition_max_bytes = epoch, most
+
+    assert books[1] >> client_sends(request, VERSION) << to_broker(expected)
+
+
+def test_another_version_of_the_protocol_goes_to_the_broker(books: list[Playbook]) -> None:
+    """A broker gives no zstd to clients with Fetch before version 10."""
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+
+    assert books[1] >> client_sends(fetch(0, 1), 9) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_other_tenants_and_brokers_are_given_nothing(
+    stage: Stage, books: list[Playbook], store: RecentRecords
+) -> None:
+    divided(stage, "orders", tenant="globex", recent=store)
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    own_node = stage.play()
+    shown = told(("orders", {0: own(LOG, 0, 0)}))
+    assert own_node >> client_sends(fetch(0), VERSION) << to_client(shown)
+
+    globex = asked((physical_name("globex", "orders"), [(0, 0)]))
+    assert stage.play("globex") >> client_sends(fetch(0), VERSION) << to_broker(globex)
+    other_broker = stage.play(node_id=2)
+    assert other_broker >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_one_connection_that_has_all_partitions_keeps_nothing(stage: Stage, store: RecentRecords) -> None:
+    divided(stage, "orders", recent=store)
+    book = stage.play()
+    everything = asked(("orders", [(0, 0), (2, 0), (4, 0)]))
+    shown = told(("orders", {2 * number: own(LOG, number, 0) for number in range(3)}))
+    for _ in range(2):
+        assert (
+            book
+            >> client_sends(everything, VERSION)
+            << to_broker(asked((ORDERS, [(0, 0)])))
+            >> broker_answers(told((ORDERS, {0: LOG})))
+            << to_client(shown)
+        )
+
+    assert store.bytes == 0
+
+
+def test_a_client_waits_no_longer_than_it_has_said(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert books[1] >> client_sends(fetch(0, 1, max_wait_ms=70), VERSION)
+    need = need_of(books[1])
+    assert need.until_ns == NOW[0] + 70 * MS
+    NOW[0] += 70 * MS
+
+    assert books[1] >> met(need) << to_broker(asked((ORDERS, [(0, 0)]), max_wait_ms=0))
+
+
+def test_when_another_has_found_nothing_one_asks_for_the_rest_of_the_time(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    for number in (1, 2):
+        assert books[number] >> client_sends(fetch(0, number), VERSION)
+    needs = [need_of(books[number]) for number in (1, 2)]
+    NOW[0] += 400 * MS
+    assert answered(books[0], b"", end=0)
+
+    assert books[1] >> met(needs[0]) << to_broker(asked((ORDERS, [(0, 0)]), max_wait_ms=100))
+    assert books[2] >> met(needs[1])
+    assert need_of(books[2]).until_ns == needs[1].until_ns
+
+
+def test_when_the_connection_of_a_fetch_ends_another_one_asks(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert books[1] >> client_sends(fetch(0, 1), VERSION)
+    need = need_of(books[1])
+    [end] = need.ends
+    books[0].session.close()
+    gc.collect()
+
+    assert end.has_come
+    assert books[1] >> met(need) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_a_fetch_that_is_stuck_is_not_joined_again(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert books[1] >> client_sends(fetch(0, 1), VERSION)
+    need = need_of(books[1])
+    NOW[0] += 500 * MS
+    assert books[1] >> met(need) << to_broker(asked((ORDERS, [(0, 0)]), max_wait_ms=0))
+    assert answered(books[1], number=1)
+
+    NOW[0] += FRESH_NS
+    assert books[2] >> client_sends(fetch(0, 2), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_what_was_deleted_or_made_meanwhile_is_not_kept(books: list[Playbook], store: RecentRecords) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    store.forget("acme")
+    assert answered(books[0])
+
+    assert store.bytes == 0
+    assert books[1] >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_a_fetch_behind_another_request_goes_to_the_broker(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    heartbeat = messages.build("HeartbeatRequest", {"group_id": "g"})
+
+    book = books[1] >> client_sends(heartbeat, 4)
+    assert book.said.to_broker.popleft()
+    assert book >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+
+
+def test_a_fetch_with_other_topics_goes_to_the_broker(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+
+    request = asked(("orders", [(2, 0)]), ("billing", [(0, 0)]))
+    expected = asked((ORDERS, [(0, 0)]), (physical_name("acme", "billing"), [(0, 0)]))
+    assert books[1] >> client_sends(request, VERSION) << to_broker(expected)
+
+
+def test_the_broker_is_asked_by_turns_for_partitions_of_which_nothing_is_known(books: list[Playbook]) -> None:
+    both = [(0, 0), (1, 0)]
+    assert books[0] >> client_sends(asked(("orders", both)), VERSION) << to_broker(asked((ORDERS, both)))
+    assert (
+        books[0]
+        >> broker_answers(told((ORDERS, {0: LOG, 1: b""}), ends={1: 0}))
+        << to_client(told(("orders", {0: own(LOG, 0, 0), 1: b""}), ends={1: 0}))
+    )
+    request = asked(("orders", [(2, 0), (1, 0)]))
+    shown = told(("orders", {2: own(LOG, 1, 0), 1: b""}), ends={1: 0})
+    shown.responses[0].partitions[1].aborted_transactions = None
+    empty = told(("orders", {1: b"", 2: b""}), ends={1: 0})
+    empty.responses[0].partitions[1].aborted_transactions = None
+
+    assert books[1] >> client_sends(request, VERSION) << to_client(shown)
+    assert (
+        books[1]
+        >> client_sends(request, VERSION)
+        << to_broker(asked((ORDERS, [(1, 0)]), max_wait_ms=0, min_bytes=0))
+        >> broker_answers(told((ORDERS, {1: b""}), ends={1: 0}))
+        << to_client(empty)
+    )
+    assert books[1] >> client_sends(request, VERSION) << to_client(shown)
+
+
+def test_without_room_for_the_answer_the_broker_is_asked(
+    books: list[Playbook], store: RecentRecords, stage: Stage
+) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    store.hold = lambda tenant, frame: None
+
+    assert books[1] >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[1], number=1)
+    assert ("acme", "shared_answers") not in counts_of(stage)
+
+
+@pytest.mark.parametrize("most", [0, 2**20])
+def test_records_are_kept_as_far_as_there_is_room(
+    books: list[Playbook], store: RecentRecords, most: int
+) -> None:
+    store.limit(most, most)
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+
+    assert bool(store.bytes) is bool(most)
+    book = books[1] >> client_sends(fetch(0, 1), VERSION)
+    assert bool(book.said.to_client) is bool(most)
+    book.said.to_broker.clear()
+    book.said.to_client.clear()
+
+
+def test_aborted_transactions_are_given_with_the_records(books: list[Playbook]) -> None:
+    answer = told((ORDERS, {0: LOG}))
+    aborted = [FetchResponse.AbortedTransaction(producer_id=7, first_offset=1)]
+    answer.responses[0].partitions[0].aborted_transactions = aborted
+    committed = {"isolation_level": 1}
+    for number, book in ((1, books[1]), (0, books[0])):
+        offset = 200 * number
+        expected = asked((ORDERS, [(0, offset)]), **committed)
+        assert book >> client_sends(fetch(offset, number, **committed), VERSION) << to_broker(expected)
+        told_now = answer if number == 0 else told((ORDERS, {0: b""}), ends={0: 300})
+        shown = told(("orders", {2 * number: own(LOG, 0, 0) if number == 0 else b""}), ends={2: 300})
+        shown.responses[0].partitions[0].aborted_transactions = aborted if number == 0 else []
+        assert book >> broker_answers(told_now) << to_client(shown)
+
+    expected = told(("orders", {2: own(LOG, 1, 0)}))
+    expected.responses[0].partitions[0].aborted_transactions = aborted
+    assert books[1] >> client_sends(fetch(0, 1, **committed), VERSION) << to_client(expected)
+
+
+def test_a_fetch_of_very_many_partitions_goes_to_the_broker(
+    books: list[Playbook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_fetches, "MAX_PARTITIONS", 1)
+    both = [(0, 0), (1, 0)]
+    for book in books[:2]:
+        assert book >> client_sends(asked(("orders", both)), VERSION) << to_broker(asked((ORDERS, both)))
