@@ -1,10 +1,13 @@
 import gc
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bifrost.authentication.accounts import Account
 from bifrost.filters.steps import Need, OthersPoll
 from bifrost.filters.virtual.sharing import shared_fetches
+from bifrost.session.client_session import ClientSession
 from bifrost.tenancy.recent_records.recent_partition import FRESH_NS
 from bifrost.tenancy.recent_records.recent_records import RecentRecords
 from bifrost.wire.error_codes import ErrorCode
@@ -348,3 +351,18 @@ def test_a_fetch_of_very_many_partitions_goes_to_the_broker(
     both = [(0, 0), (1, 0)]
     for book in books[:2]:
         assert book >> client_sends(asked(("orders", both)), VERSION) << to_broker(asked((ORDERS, both)))
+
+
+def test_another_user_of_the_tenant_asks_its_broker(stage: Stage, books: list[Playbook]) -> None:
+    """Its account at the brokers may be another one, which may not read the topic."""
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    for user, is_given in (("acme", True), ("report", False)):
+        account = Account(user, "acme")
+        session = ClientSession(stage.shared, replace(stage.entry(), account=account))
+        session.begin("10.0.0.1:5000")
+        book = Playbook(session) >> client_sends(fetch(0), VERSION)
+        if is_given:
+            assert book << to_client(told(("orders", {0: own(LOG, 0, 0)})))
+        else:
+            assert book << to_broker(asked((ORDERS, [(0, 0)])))
