@@ -295,6 +295,13 @@ def locks_are_renewed(script: Script) -> None:
     script.wrong(script.member.fetch(script.member.epoch, [], [], [(0, 1, 1, RENEW)], is_renew_ack=True))
 
 
+def some_do_not_exist(script: Script) -> None:
+    script.fetch([77, 78], wait_ms=0)
+    script.fetch([79], [77], wait_ms=0)
+    script.fetch(wait_ms=0)
+    script.acknowledge([(78, 0, 0, ACCEPT), (80, 0, 0, ACCEPT)])
+
+
 SCRIPTS = [
     (run, version)
     for run in (
@@ -303,6 +310,7 @@ SCRIPTS = [
         partitions_come_and_go,
         wrong_ones_are_refused,
         a_session_begins_anew,
+        some_do_not_exist,
     )
     for version in VERSIONS
 ] + [(locks_are_renewed, 2)]

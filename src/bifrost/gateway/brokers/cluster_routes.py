@@ -149,6 +149,18 @@ class ClusterRoutes:
                 unknown[topic_id] = None
         return list(unknown)
 
+    def absence(self, partition: Partition) -> ErrorCode:
+        """Return the error of a partition that the metadata does not have, or whose topic was not looked up; else NONE.
+
+        As `Split.lead` has it: a broker would take 20 to 40 us of CPU time for each.
+        """
+        leaders = self._by_id.find(partition[0])
+        if leaders is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if leaders.is_hidden or 0 <= partition[1] < leaders.count:
+            return ErrorCode.NONE
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if leaders.count else ErrorCode.UNKNOWN_TOPIC_ID
+
     def leader_by_id(self, partition: Partition) -> int:
         """Return the leader of a partition; -1: there is none, or none is known."""
         leaders = self._by_id.find(partition[0])

@@ -26,6 +26,9 @@ Buffer = bytes | memoryview
 LOST = frozenset({ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH})
 """Errors of a broker that has no such session: it has been restarted, or the connection had been idle for too long."""
 
+_ABSENT = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""Errors of partitions that the metadata does not have: no broker is told what is acknowledged there."""
+
 _ACKNOWLEDGED_S = LATE_S + MAX_POLL_MS / 1000
 """How long a broker may take for acknowledgements, which it reads when it has answered the poll before them."""
 
@@ -57,8 +60,11 @@ class ShareAcknowledgements:
             if call.fetch is not None and not batches:
                 continue
             broker = session.broker_of(key)
-            if broker is None:
-                code = ErrorCode.INVALID_RECORD_STATE
+            absence = (
+                ErrorCode.NONE if session.has_acquired(key) else self._router.cluster.routes.absence(key)
+            )
+            if broker is None or absence in _ABSENT:
+                code = absence if absence in _ABSENT else ErrorCode.INVALID_RECORD_STATE
                 call.results[key] = Result(code, code.message)
             else:
                 parts.setdefault(broker.node_id, {})[key] = batches

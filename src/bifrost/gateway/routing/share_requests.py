@@ -164,11 +164,14 @@ class ShareRequests:
     def _fetch(self, call: ShareCall) -> None:
         """Ask the leaders of a session's partitions, once they are known."""
         assert call.member is not None
-        session = call.member.session
+        session, routes = call.member.session, self._router.cluster.routes
+        if session.is_placed and session.absent:
+            is_same = all(routes.absence(key) == code for key, code in session.absent.items())
+            session.is_placed = is_same and not routes.unknown_leaders(session.absent)
         if session.is_placed:
             self._begin_polls(call)
             return
-        unknown = self._router.cluster.routes.unknown_leaders(session.partitions)
+        unknown = routes.unknown_leaders(session.partitions)
         if unknown:
             self._router.start(self._look_up(call, unknown))
         else:
@@ -181,7 +184,7 @@ class ShareRequests:
 
     def _place(self, call: ShareCall) -> None:
         assert call.member is not None
-        call.member.session.place(self._leader)
+        call.member.session.place(self._leader, self._router.cluster.routes.absence)
         self._begin_polls(call)
 
     def _leader(self, partition: Key) -> int:
@@ -260,7 +263,7 @@ class ShareRequests:
             call = None
         if frame is None:
             if session.lose(broker) is not None and broker.wanted:
-                found = share_parts.failed(broker.wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                found = share_parts.failed(dict.fromkeys(broker.wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER))
                 self._keep(member, node_id, found, 0)
         else:
             response = part.read(frame)
@@ -349,6 +352,8 @@ class ShareRequests:
             code, member.code = member.code, ErrorCode.NONE
             if code != ErrorCode.NONE and not found and not call.results:
                 return ShareFetchResponse(error_code=code)
+            # As at a broker: they are in every answer, which waits for what the others have.
+            found = share_parts.failed(session.absent) | found
         return share_parts.fetched(found, call.results, session.lock_ms)
 
     def _refuse(self, call: ShareCall, code: ErrorCode) -> None:

@@ -175,11 +175,11 @@ def results_of(response: ShareAcknowledgeResponse) -> dict[Key, Result]:
     }
 
 
-def failed(keys: Iterable[Key], code: ErrorCode) -> dict[Key, Found]:
-    """Return an error for each of these partitions, as a broker has it."""
+def failed(codes: Mapping[Key, ErrorCode]) -> dict[Key, Found]:
+    """Return the errors of these partitions, as brokers have them."""
     return {
         key: Found(partition_index=key[1], error_code=code, error_message=code.message, records=b"")
-        for key in keys
+        for key, code in in_steps(codes.items())
     }
 
 

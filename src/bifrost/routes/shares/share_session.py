@@ -82,7 +82,17 @@ class BrokerSession:
 class ShareSession:
     """The session of one member with the gateway, since the request that began it."""
 
-    __slots__ = ("_acquired", "_homes", "brokers", "epoch", "held_bytes", "is_placed", "lock_ms", "turn")
+    __slots__ = (
+        "_acquired",
+        "_homes",
+        "absent",
+        "brokers",
+        "epoch",
+        "held_bytes",
+        "is_placed",
+        "lock_ms",
+        "turn",
+    )
 
     def __init__(self) -> None:
         """Begin without partitions."""
@@ -92,6 +102,8 @@ class ShareSession:
         self._acquired: dict[Key, int] = {}
         """The broker that last gave records of a partition."""
         self.brokers: dict[int, BrokerSession] = {}
+        self.absent: dict[Key, ErrorCode] = {}
+        """The partitions that no broker is asked for, as there is none of them, each with its error."""
         self.is_placed = False
         """Whether each partition has its broker, as far as is known."""
         self.lock_ms = 0
@@ -147,10 +159,19 @@ class ShareSession:
 
     # -- at brokers
 
-    def place(self, leader_of: Callable[[Key], int]) -> None:
-        """Give each partition to its leader."""
+    def place(self, leader_of: Callable[[Key], int], absence_of: Callable[[Key], ErrorCode]) -> None:
+        """Give each partition to its leader, but for those that there are none of.
+
+        Args:
+            leader_of: returns the leader of a partition, or another broker that has Kafka's error for it.
+            absence_of: returns the error of a partition that no broker is to be asked for, or NONE.
+        """
         by_node: dict[int, list[Key]] = {node_id: [] for node_id in self.brokers}
+        self.absent = {}
         for key in self._homes:
+            if code := absence_of(key):
+                self._homes[key], self.absent[key] = NO_NODE, code
+                continue
             node_id = self._homes[key] = leader_of(key)
             by_node.setdefault(node_id, []).append(key)
         for node_id, keys in by_node.items():
@@ -175,6 +196,10 @@ class ShareSession:
         """Take note that the client gets records that a broker has locked for it."""
         if key in self._homes:
             self._acquired[key] = node_id
+
+    def has_acquired(self, key: Key) -> bool:
+        """Whether a broker has given records of a partition."""
+        return key in self._acquired
 
     def broker_of(self, key: Key) -> BrokerSession | None:
         """Return where acknowledgements of a partition go; None: no broker has a session in which they could be.

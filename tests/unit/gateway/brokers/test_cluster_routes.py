@@ -225,6 +225,13 @@ def test_leaders_of_partitions_are_found_by_the_topics_id() -> None:
 
     assert [scene.routes.leader_by_id((topic_id, one)) for one in (0, 1, 2)] == [7, -1, -1]
     assert scene.routes.leader_by_id((absent, 0)) == -1
+    assert [scene.routes.absence((topic_id, one)) for one in (0, 1, 2, -1)] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert scene.routes.absence((absent, 0)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert scene.routes.unknown_leaders([(topic_id, 0), (topic_id, 1), (absent, 0), (absent, 1)]) == [absent]
     scene.now_ms += module.LEADERLESS_MS + 1
     assert scene.routes.unknown_leaders([(topic_id, 0)]) == []

@@ -71,9 +71,9 @@ class Router:
     async def _no_connection() -> Any:
         raise AssertionError
 
-    def learn(self) -> None:
+    def learn(self, count: int = PARTITIONS) -> None:
         partition = MetadataResponse.MetadataResponsePartition
-        partitions = [partition(partition_index=one, leader_id=NODES[one % 2]) for one in range(PARTITIONS)]
+        partitions = [partition(partition_index=one, leader_id=NODES[one % 2]) for one in range(count)]
         topic = MetadataResponse.MetadataResponseTopic(topic_id=TOPIC, partitions=partitions)
         self.cluster.routes.learn(MetadataResponse(topics=[topic]))
 

@@ -158,7 +158,7 @@ def test_brokers_that_lead_are_not_named() -> None:
 
 
 def test_partitions_of_a_lost_broker_have_kafkas_error() -> None:
-    failed = share_parts.failed([(ONE, 4)], ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    failed = share_parts.failed({(ONE, 4): ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
     assert failed[ONE, 4].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert failed[ONE, 4].records == b""

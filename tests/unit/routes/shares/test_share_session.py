@@ -18,6 +18,9 @@ from bifrost.wire.error_codes import ErrorCode
 TOPIC = bytes(15) + b"t"
 
 
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def key(index: int) -> Key:
     return TOPIC, index
 
@@ -30,11 +33,15 @@ def odd_and_even(one: Key) -> int:
     return 1 if one[1] % 2 else 2
 
 
+def exists(_: Key) -> ErrorCode:
+    return ErrorCode.NONE
+
+
 def placed(*indexes: int) -> ShareSession:
     """A session whose odd partitions are led by broker 1, and the others by broker 2."""
     session = ShareSession()
     session.begin(keys(*indexes))
-    session.place(odd_and_even)
+    session.place(odd_and_even, exists)
     return session
 
 
@@ -87,7 +94,7 @@ def test_each_leader_has_its_partitions() -> None:
 def test_a_partition_moves_to_its_new_leader() -> None:
     session = opened(1, 2, 3)
 
-    session.place(lambda _: 3)
+    session.place(lambda _: 3, exists)
 
     assert {node: one.take_changes() for node, one in session.brokers.items()} == {
         1: ([], keys(1, 3)),
@@ -103,7 +110,7 @@ def test_named_partitions_come_and_forgotten_ones_go() -> None:
 
     assert list(session.partitions) == keys(1, 4)
     assert not session.is_placed
-    session.place(odd_and_even)
+    session.place(odd_and_even, exists)
     assert session.brokers[2].take_changes() == (keys(4), keys(2))
     session.change(keys(1), [])
     assert session.is_placed, "what is there already changes nothing"
@@ -115,7 +122,7 @@ def test_a_member_that_begins_anew_has_other_partitions_and_the_same_sessions_at
     session.note_acquired(key(1), 1)
 
     session.begin(keys(1, 3))
-    session.place(odd_and_even)
+    session.place(odd_and_even, exists)
 
     assert session.refusal(0) == ErrorCode.NONE
     assert session.brokers[1].take_epoch() == 1
@@ -128,7 +135,7 @@ def test_acknowledgements_go_to_the_broker_that_gave_the_records() -> None:
     session = opened(1, 2)
     session.note_acquired(key(1), 1)
 
-    session.place(lambda _: 2)
+    session.place(lambda _: 2, exists)
 
     assert session.broker_of(key(1)) is session.brokers[1]
     assert session.broker_of(key(2)) is session.brokers[2]
@@ -164,7 +171,7 @@ def test_a_partition_has_no_broker_at_first() -> None:
     session.begin(keys(1))
 
     assert session.broker_of(key(1)) is None
-    session.place(lambda _: NO_NODE)
+    session.place(lambda _: NO_NODE, exists)
     assert list(session.brokers) == [NO_NODE]
 
 
@@ -189,3 +196,15 @@ def test_beyond_the_bounds_is_no_room() -> None:
     assert memory.swap(60, 100, 60)
     assert memory.swap(100, 50, 100)
     assert memory.used == 50
+
+
+def test_what_does_not_exist_has_no_broker() -> None:
+    session = placed(1, 2, 3)
+
+    session.place(odd_and_even, lambda one: UNKNOWN if one[1] > 1 else ErrorCode.NONE)
+
+    assert session.absent == dict.fromkeys(keys(2, 3), UNKNOWN)
+    assert {node_id: list(one.wanted) for node_id, one in session.brokers.items()} == {1: keys(1), 2: []}
+    session.place(odd_and_even, exists)
+    assert session.absent == {}
+    assert list(session.brokers[2].wanted) == keys(2)
