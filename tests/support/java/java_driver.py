@@ -51,6 +51,14 @@ class Driver:
         futures = [client.send(record(topic, self._int(partition), None, value)) for value in values]
         return [int(self._result(future).offset()) for future in futures]
 
+    def send_pairs(self, producer: int, topic: str, pairs: list[list[str | None]], partition: int) -> None:
+        """Send keys and values, of which None deletes its key."""
+        client = self._clients[producer]
+        record = self._kafka.clients.producer.ProducerRecord
+        futures = [client.send(record(topic, self._int(partition), *pair)) for pair in pairs]
+        for future in futures:
+            self._result(future)
+
     def transaction(self, producer: int, *steps: str) -> None:
         """Do `init`, `begin`, `commit` or `abort`, one after the other."""
         client = self._clients[producer]
@@ -90,6 +98,13 @@ class Driver:
     def poll(self, consumer: int, timeout_ms: int = 200) -> list[list[Any]]:
         records = self._clients[consumer].poll(self._java.time.Duration.ofMillis(timeout_ms))
         return [[str(r.topic()), int(r.partition()), int(r.offset()), str(r.value())] for r in records]
+
+    def poll_pairs(self, consumer: int, timeout_ms: int = 200) -> list[list[Any]]:
+        """Return partitions, keys and values."""
+        records = self._clients[consumer].poll(self._java.time.Duration.ofMillis(timeout_ms))
+        return [
+            [int(r.partition()), str(r.key()), None if r.value() is None else str(r.value())] for r in records
+        ]
 
     def poll_until(self, consumer: int, count: int) -> list[list[Any]]:
         end = self._java.lang.System.nanoTime() + self.WAIT_S * 10**9

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from bifrost.config.client_ids import ClientIds
 from bifrost.config.fields.acls import AclResource, Acls
+from bifrost.config.fields.compacted_topics import unfit_filter
 from bifrost.config.fields.tenant_limits import TenantLimits
 from bifrost.config.fields.upstream_sasl import UpstreamSasl
 from bifrost.config.fields.verifiers import ScramVerifier
@@ -261,7 +262,9 @@ class Tenant(Section):
         twice = same_label(self.filters)
         if twice is not None:
             raise ValueError(f"filters has {twice} twice: give one of them a label")
-        wrong = misplaced(self.filters, "." if self.namespace_encoding == "dotted" else SEPARATOR)
+        separator = "." if self.namespace_encoding == "dotted" else SEPARATOR
+        wrong = misplaced(self.filters, separator)
+        wrong = wrong or unfit_filter(self.filters, self.virtual_partitions, separator)
         if wrong is not None:
             raise ValueError(wrong)
         # A namespace below has a topic of that name of its own.

@@ -4,7 +4,7 @@ from pydantic import Field, model_validator
 
 from bifrost.config.records.filter_rule import MAX_PATTERNS, TopicPattern
 from bifrost.config.section import Section
-from bifrost.config.values import Count
+from bifrost.config.values import Count, Flag
 
 MAX_RULES = 100
 """Most rules of one tenant: each new topic of a client is compared with all."""
@@ -37,11 +37,18 @@ class VirtualPartitions(Section):
     `v` is part of physical partition `v / ratio`. It must not be changed as long as the topics have records. 1 means
     that the topics have no virtual partitions, and no later rule is for them. Default: the numbers are fixed."""
 
+    compacted: Flag = False
+    """Whether the topics may be compacted: `cleanup.policy` may have `compact`, and each virtual partition has keys of
+    its own, because at the brokers the keys of records begin with a byte for it. Records need keys, whatever the policy
+    of the topic, and batches are unpacked on both ways. For topics that are created with it: it must not be changed as
+    long as the topics have records. Default `false`."""
+
     @model_validator(mode="after")
     def _check_numbers(self) -> "VirtualPartitions":
         if self.ratio is not None:
             if self.virtual is not None or self.physical is not None:
                 raise ValueError("ratio stands in place of virtual and physical: remove them, or ratio")
+            self._check_compacted(self.ratio)
             return self
         if self.virtual is None or self.physical is None:
             raise ValueError("virtual and physical are missing: add both, or ratio in their place")
@@ -52,4 +59,9 @@ class VirtualPartitions(Section):
             raise ValueError(
                 f"{sharing} virtual partitions would share a physical one: at most {MAX_SHARING} do"
             )
+        self._check_compacted(sharing)
         return self
+
+    def _check_compacted(self, sharing: int) -> None:
+        if self.compacted and sharing == 1:
+            raise ValueError("compacted is for virtual partitions that share a physical one: remove it")

@@ -43,7 +43,7 @@ def _put_aside(sealing: RecordFilter, other: RecordFilter, separator: str) -> st
     quarantine = other.config.quarantine_topic
     if quarantine is None:
         return None
-    for pattern in _patterns(sealing, separator):
+    for pattern in patterns_of(sealing, separator):
         # Clients of a namespace have a topic of that name of their own. What this does not see, because `*` stands for
         # namespaces too, is not put aside (filters/records/record_topics.py).
         if any(overlap(one, quarantine) for one in (pattern, pattern.rpartition(separator)[2])):
@@ -53,14 +53,15 @@ def _put_aside(sealing: RecordFilter, other: RecordFilter, separator: str) -> st
 
 def _shared(one: RecordFilter, other: RecordFilter, separator: str) -> str | None:
     """Return a pattern of topics that both are for."""
-    others = list(_patterns(other, separator))
-    for pattern in _patterns(one, separator):
+    others = list(patterns_of(other, separator))
+    for pattern in patterns_of(one, separator):
         if any(overlap(pattern, found) for found in others):
             return pattern
     return None
 
 
-def _patterns(one: RecordFilter, separator: str) -> Iterator[str]:
+def patterns_of(one: RecordFilter, separator: str) -> Iterator[str]:
+    """Yield the patterns of topics that a filter is for, as clients of the whole tenant name them."""
     for rule in one.rules or (_EVERYTHING,):
         begin = "" if rule.namespace is None else rule.namespace.replace(SEPARATOR, separator) + separator
         for topic in rule.topics:

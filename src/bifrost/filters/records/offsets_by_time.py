@@ -182,7 +182,9 @@ def _place_of(exchange: Exchange, topic: str, partition: int) -> _Place:
     if virtual is None or place is None:
         return _Place(partition, partition, lambda records, _: records)
     group, physical = place
-    return _Place(partition, physical, lambda records, offset: virtual.own_batches(group, records, offset))
+    return _Place(
+        partition, physical, lambda records, offset: virtual.own_batches(topic, group, records, offset)
+    )
 
 
 def _look_up(

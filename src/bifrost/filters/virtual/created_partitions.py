@@ -3,7 +3,7 @@
 With a ratio the tenant says how many, and more physical partitions change the place of none that there is. Where the
 configuration has both numbers a tenant can have no others.
 
-Such a topic is not compacted: its virtual partitions would share the keys of a physical one.
+A topic is compacted only if its rule says so: else its virtual partitions would share the keys of a physical one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ CLEANUP_POLICY, DELETE, COMPACT = "cleanup.policy", "delete", "compact"
 _TOPIC = 2
 """ConfigResource.Type.TOPIC."""
 _NOT_COMPACTED = (
-    "topics with virtual partitions cannot be compacted: virtual partitions would share their keys"
+    "the topic cannot be compacted: virtual partitions would share their keys, unless the operator's rule for them "
+    "says that its topics are compacted"
 )
 
 _HAS = re.compile(r"has ([0-9]{1,9}) partition")
@@ -70,7 +71,8 @@ class CreatedPartitionsFilter:
             if partitions is not None:
                 if topic.num_partitions != BY_DEFAULT or not partitions.ratio:
                     topic.num_partitions = partitions.at_brokers(topic.num_partitions)
-                if not any(one.name == CLEANUP_POLICY for one in in_steps(topic.configs)):
+                has_policy = any(one.name == CLEANUP_POLICY for one in in_steps(topic.configs))
+                if not (has_policy or partitions.is_keyed):
                     # The brokers' default may be another.
                     new = CreateTopicsRequest.CreatableTopicConfig
                     topic.configs.append(new(name=CLEANUP_POLICY, value=DELETE))
@@ -135,7 +137,7 @@ class AddedPartitionsFilter:
 
 
 class CompactionFilter:
-    """Refuses to let topics with virtual partitions be compacted, in AlterConfigs and IncrementalAlterConfigs."""
+    """Refuses to let topics be compacted whose rule does not say so, in AlterConfigs and IncrementalAlterConfigs."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
@@ -148,8 +150,10 @@ class CompactionFilter:
         refused: list[Any] = []
         resources: list[Any] = [*request.resources]
         for resource in in_steps(resources):
-            is_virtual = resource.resource_type == _TOPIC and virtual.map_of(resource.resource_name)
-            if is_virtual and any(_compacts(one) for one in in_steps(resource.configs)):
+            is_topic = resource.resource_type == _TOPIC
+            partitions = virtual.map_of(resource.resource_name) if is_topic else None
+            is_bound = partitions is not None and not partitions.is_keyed
+            if is_bound and any(_compacts(one) for one in in_steps(resource.configs)):
                 refused.append(resource)
             else:
                 accepted.append(resource)
@@ -220,7 +224,7 @@ def _refuse_creation(topic: Any, partitions: PartitionMap) -> Any:
         text = "Topics with virtual partitions cannot be created with an assignment of replicas"
     elif topic.num_partitions != BY_DEFAULT and not _can_have(partitions, topic.num_partitions):
         code, text = ErrorCode.INVALID_PARTITIONS, _numbers(partitions, topic.num_partitions)
-    elif any(_compacts(one) for one in in_steps(topic.configs)):
+    elif not partitions.is_keyed and any(_compacts(one) for one in in_steps(topic.configs)):
         code, text = ErrorCode.INVALID_CONFIG, _NOT_COMPACTED
     if code is ErrorCode.NONE:
         return None

@@ -58,8 +58,8 @@ class Division:
 TopicKey = tuple[str, bytes]
 """The name and the ID of a topic, as a message has them; versions have the one or the other."""
 
-Judge = Callable[[Any, "PartitionGroup", TopicKey], int]
-"""Returns the error of a partition of the request, or 0 after it has changed what it must."""
+Judge = Callable[[Any, "PartitionGroup", TopicKey], int | Struct]
+"""Returns the error of a partition of the request, or its whole answer; 0 after it has changed what it must."""
 
 
 class _Divided(NamedTuple):
@@ -149,7 +149,7 @@ def _by_group(
         group, physical = partitions.place_of(VirtualPartition(number))
         error = 0 if judge is None else judge(partition, group, key)
         if error:
-            refused.append(division.refused(number, error))
+            refused.append(error if isinstance(error, Struct) else division.refused(number, error))
             continue
         if shape.number is not None:
             setattr(partition, shape.number, physical)

@@ -41,6 +41,7 @@ _FIRST_WITH_HEADERS = 4
 
 _EARLIEST, _BY_NAME_AND_OFFSET = -2, 1
 """ListOffsetsRequest.EARLIEST_TIMESTAMP, and the first version that answers with one offset."""
+_FAR = (1 << 63) - 1
 _COMMITTED = 1
 """Isolation level of a consumer that gets no records of open transactions."""
 
@@ -209,11 +210,14 @@ def _give_records(
         end = min(end, partition.last_stable_offset)
     has_room = scanned.has_room(len(readers))
     # A consumer that is before the start of the log, which nothing can bring back, is moved to it.
-    until = (max(least_end(end), partition.log_start_offset),) if has_room else ()
+    until = max(least_end(end), partition.log_start_offset) if has_room else _FAR
     if not has_room:
         virtual.hit(LIMIT)
+    partitions = virtual.map_of_either(*key)
+    is_keyed = partitions is not None and partitions.is_keyed
+    offsets = {group: reader.offset for group, reader in readers.items()}
     try:
-        own = own_records(records, {group: reader.offset for group, reader in readers.items()}, *until)
+        own = own_records(records, offsets, until, is_keyed)
     except UnfitBatch as unfit:
         is_old = unfit.fault == OLD_FORMAT
         code = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT if is_old else ErrorCode.CORRUPT_MESSAGE

@@ -64,6 +64,8 @@ class _Topic(NamedTuple):
     """A topic with virtual partitions."""
 
     name: str
+    is_keyed: bool
+    """Whether it is compacted."""
     asked: list[_Asked]
     refused: list[Any]
 
@@ -104,7 +106,7 @@ class ListedOffsetsFilter:
             if partitions is None:
                 waves[0].append(topic)
                 continue
-            found = _Topic(topic.name, [], [])
+            found = _Topic(topic.name, partitions.is_keyed, [], [])
             listed.topics.append(found)
             questions: dict[int, dict[int, Any]] = {}
             named: set[int] = set()
@@ -252,6 +254,7 @@ def _begin_ends(
                 groups,
                 virtual.stretches if is_end else KnownStretches(),
                 end.leader_epoch,
+                is_keyed=topic.is_keyed,
             )
             made[topic.name, physical, time] = scan
             scans.add(scan)
@@ -276,6 +279,7 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
                 ANY_TIME if one.time in _STARTS else one.time,
                 Found(answer.offset, answer.timestamp),
                 groups.setdefault(place, {}),
+                is_keyed=topic.is_keyed,
             )
             listed.scans[topic.name, one] = scan
             scans.add(scan)

@@ -107,6 +107,8 @@ class EndScan(_Scan):
         groups: set[PartitionGroup],
         known: KnownStretches,
         leader_epoch: int,
+        *,
+        is_keyed: bool = False,
     ) -> None:
         """Begin.
 
@@ -117,11 +119,12 @@ class EndScan(_Scan):
             groups: whose ends are wanted.
             known: what was read before, which this adds to.
             leader_epoch: the broker's, -1: not known.
+            is_keyed: whether the topic is compacted.
         """
         super().__init__(place)
         self._known, self._leader_epoch = known, leader_epoch
         before = known.of(place, leader_epoch)
-        self._tail = TailScan(max(start, least_end(end)), end, groups, before)
+        self._tail = TailScan(max(start, least_end(end)), end, groups, before, is_keyed=is_keyed)
         self.is_done = self._tail.offset is None
         self._begin = self._tail.found.begin
 
@@ -158,6 +161,8 @@ class FirstScan(_Scan):
         time_ms: int,
         broker: Found,
         groups: dict[bytes, int] | None = None,
+        *,
+        is_keyed: bool = False,
     ) -> None:
         """Begin.
 
@@ -168,9 +173,10 @@ class FirstScan(_Scan):
             time_ms: the time, or `ANY_TIME`.
             broker: the broker's answer for the physical partition.
             groups: whose the batches are, as far as scans of this physical partition know; see `first_batch`.
+            is_keyed: whether the topic is compacted.
         """
         super().__init__(place)
-        self._groups = groups
+        self._groups, self._is_keyed = groups, is_keyed
         self._group, self._at, self._from, self._time_ms = group, offset, offset, time_ms
         self._broker = broker
         self.found: Found | None = None
@@ -191,7 +197,9 @@ class FirstScan(_Scan):
         return self.found or Found(max(self._at, self._broker.offset), self._broker.timestamp_ms)
 
     def _look_into(self, records: bytes) -> None:
-        end, batch = first_batch(records, self._group, self._from, self._time_ms, self._groups)
+        end, batch = first_batch(
+            records, self._group, self._from, self._time_ms, self._groups, self._is_keyed
+        )
         if batch is not None:
             self.found = self._record_in(batch)
             self.is_done = self.found is not None

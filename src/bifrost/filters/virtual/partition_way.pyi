@@ -11,7 +11,7 @@ class PartitionWay(RecordWay):
     Args:
         name: what the topic is called on the other side, or its ID.
         key: what the client calls it.
-        partitions: its virtual and physical ones.
+        partitions: its virtual and physical ones; those of a compacted topic have no way, for their records change.
         count: counts what it costs: "parts", the requests that were sent beside those of clients, and "remapped", the
             partitions that got the number of their physical one.
     """

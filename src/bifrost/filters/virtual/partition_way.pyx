@@ -240,9 +240,9 @@ cdef class PartitionWay(RecordWay):
 
     def __init__(self, bytes name not None, bytes key not None, partitions not None, count=None):
         self.name, self.key, self.count, self.is_placed = name, key, count, True
-        self.virtual, self.physical, self.ratio = partitions
-        if not 0 < self.physical or self.ratio < 0:
-            raise ValueError("a topic has partitions")
+        self.virtual, self.physical, self.ratio, is_keyed = partitions
+        if not 0 < self.physical or self.ratio < 0 or is_keyed:
+            raise ValueError("a topic has partitions, and its records stay as they are")
 
     cdef RecordTrip begin(self, Reader* r):
         cdef PartitionTrip trip = PartitionTrip.__new__(PartitionTrip)

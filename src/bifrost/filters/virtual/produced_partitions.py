@@ -2,7 +2,8 @@
 
 The mark is in the batch's producer ID. A client that is no idempotent producer has none, so its batches of all groups
 but the first are written by a producer of the connection's own (`OwnProducer`). The producer ID of a transaction is the
-one that the coordinator knows, which leaves no room for a mark: see transactions/transactional_batches.py.
+one that the coordinator knows, which leaves no room for a mark: see transactions/transactional_batches.py. In
+compacted topics keys get their group as well (keyed_partitions.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bifrost.filters.virtual.division import (
     key_of,
     virtual_topics,
 )
+from bifrost.filters.virtual.keyed_partitions import KeyedPartitions
 from bifrost.filters.virtual.transactions import transactional_batches
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, VirtualPartition
 from bifrost.tenancy.virtual_partitions.virtual_batches import (
@@ -38,6 +40,7 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import (
 from bifrost.wire.codec import decode
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.headers import response_body_offset
+from bifrost.wire.message import Struct
 from bifrost.wire.messages import InitProducerIdRequest, ProduceResponse
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.steps import in_steps
@@ -111,12 +114,14 @@ class ProducedPartitionsFilter:
         if len(sent.groups) > 1 and sent.size > MAX_DIVIDED_BYTES:
             refused = int(ErrorCode.MESSAGE_TOO_LARGE)
 
-        def judge(partition: Any, group: PartitionGroup, key: TopicKey) -> int:
-            code = refused
+        keyed = KeyedPartitions(virtual_topics(exchange))
+
+        def judge(partition: Any, group: PartitionGroup, key: TopicKey) -> int | Struct:
+            code: int | Struct = refused
             if is_transactional:
                 code = transactional_batches.judge(exchange, partition, group, key, refused)
             elif not code:
-                code = _mark(partition, group, producer)
+                code = _mark(partition, group, key, producer, keyed)
             virtual_topics(exchange).count("refused_batches", bool(code))
             return code
 
@@ -211,10 +216,18 @@ def _begin(exchange: Exchange, producer: OwnProducer) -> AtBroker | None:
     return None
 
 
-def _mark(partition: Any, group: PartitionGroup, producer: OwnProducer) -> int:
-    """Mark the batch of a partition, or return the error with which it is refused."""
+def _mark(
+    partition: Any, group: PartitionGroup, key: TopicKey, producer: OwnProducer, keyed: KeyedPartitions
+) -> int | Struct:
+    """Mark the batch of a partition, or return the error or the answer with which it is refused."""
     records = partition.records or b""
     try:
+        if keyed.has(key):
+            # What is wrong with a batch shows before it is unpacked.
+            marked_batch(records, FIRST_GROUP)
+            records = keyed.batch(partition.index, group, records)
+            if isinstance(records, int | Struct):
+                return records
         if group == FIRST_GROUP or has_producer(records):
             partition.records = marked_batch(records, group)
         elif producer.producer_id < 0:

@@ -169,14 +169,18 @@ class VirtualTopics:
             return None
         return partitions.place_of(VirtualPartition(partition))
 
-    def own_batches(self, group: PartitionGroup, records: bytes, offset: int) -> bytes | memoryview:
-        """Return what was read of a physical partition as a virtual one has it from an offset on.
+    def own_batches(
+        self, topic: str, group: PartitionGroup, records: bytes, offset: int
+    ) -> bytes | memoryview:
+        """Return what was read of a physical partition of a topic as a virtual one has it from an offset on.
 
         Raises:
             CorruptBatch: it cannot be told whose it is.
         """
+        partitions = self.map_of(topic)
+        is_keyed = partitions is not None and partitions.is_keyed
         try:
-            return in_one_piece(own_records(records, {group: offset}).records[group])
+            return in_one_piece(own_records(records, {group: offset}, is_keyed=is_keyed).records[group])
         except UnfitBatch as unfit:
             raise CorruptBatch(str(unfit)) from None
 
@@ -279,8 +283,8 @@ class VirtualTopics:
             else _text(there if is_answer else value)
         )
         partitions = None if topic is None else self.map_of(topic)
-        if partitions is not None and (not has_ways or isinstance(found, RecordWay)):
-            # The way of its records would not divide them. That it has no place is remembered as well.
+        if partitions is not None and (not has_ways or partitions.is_keyed or isinstance(found, RecordWay)):
+            # The way of its records would not divide them, nor change keys. That it has no place is remembered as well.
             return _remember(names, slot, value, cast("bytes", None))
         if partitions is not None:
             way = PartitionWay(found, found if is_answer else value, partitions, self.count)

@@ -326,7 +326,7 @@ def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namesp
 
 def _partition_rules(tenant: Tenant) -> tuple[PartitionRule, ...]:
     return tuple(
-        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio))
+        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio, is_keyed=one.compacted))
         for one in tenant.virtual_partitions
     )
 

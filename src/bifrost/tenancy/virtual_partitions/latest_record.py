@@ -21,16 +21,19 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import latest_batches
 class LatestSearch(LogSearch):
     """The search at one physical partition."""
 
-    def __init__(self, start: int, end: int, groups: Collection[PartitionGroup]) -> None:
+    def __init__(
+        self, start: int, end: int, groups: Collection[PartitionGroup], *, is_keyed: bool = False
+    ) -> None:
         """Begin at the end.
 
         Args:
             start: of the log.
             end: of what counts: records behind it do not.
             groups: of the virtual partitions that are asked for.
+            is_keyed: whether the topic is compacted.
         """
         self._start, self._begin, self._part = start, end, end
-        self._length = FIRST_PART
+        self._length, self._is_keyed = FIRST_PART, is_keyed
         self._open = set(groups)
         self._at: int | None = None
         self._time_ms: int | None = None
@@ -64,7 +67,7 @@ class LatestSearch(LogSearch):
             UnfitBatch: it does not say whose it is.
         """
         assert self._at is not None, "nothing was asked for"
-        end, found = latest_batches(records, self._begin)
+        end, found = latest_batches(records, self._begin, self._is_keyed)
         if end <= self._at:
             return False
         self._at = end

@@ -23,7 +23,12 @@ class LogCut(LogSearch):
     """The search for such an offset, in the part of the log that decides it."""
 
     def __init__(
-        self, start: int, losing: Mapping[PartitionGroup, int], keeping: frozenset[PartitionGroup]
+        self,
+        start: int,
+        losing: Mapping[PartitionGroup, int],
+        keeping: frozenset[PartitionGroup],
+        *,
+        is_keyed: bool = False,
     ) -> None:
         """Begin.
 
@@ -31,13 +36,14 @@ class LogCut(LogSearch):
             start: of the log.
             losing: the groups that lose records, each up to an offset, which is not behind the end; at least one.
             keeping: the groups that lose nothing.
+            is_keyed: whether the topic is compacted.
         """
         offsets = {group: max(start, offset) for group, offset in losing.items()}
         # Before all offsets each of these groups loses everything.
         self._low = start if keeping else min(offsets.values())
         self._high = self._until = max(offsets.values())
         self._cuts = {**dict.fromkeys(keeping, start), **offsets}
-        self._at = self._low
+        self._at, self._is_keyed = self._low, is_keyed
 
     @property
     def offset(self) -> int | None:
@@ -55,7 +61,7 @@ class LogCut(LogSearch):
         Raises:
             UnfitBatch: it does not say whose it is.
         """
-        end, before, behind = around(records, self._cuts)
+        end, before, behind = around(records, self._cuts, self._is_keyed)
         if end <= self._at:
             return False
         self._low = max(self._low, max(before.values(), default=-1) + 1)

@@ -27,22 +27,22 @@ class PartitionMap(NamedTuple):
     """How many brokers have; with a ratio, at the most."""
     ratio: int = 0
     """How many virtual partitions, which follow each other, are those of a physical one; 0: the numbers are fixed."""
+    is_keyed: bool = False
+    """Whether the topic may be compacted: at the brokers the keys of its records begin with their group."""
 
     @classmethod
-    def of_ratio(cls, ratio: int) -> "PartitionMap":
+    def of_ratio(cls, ratio: int, *, is_keyed: bool = False) -> "PartitionMap":
         """Return the partitions of topics that have as many as their clients ask for."""
         physical = min(MAX_PHYSICAL, MAX_VIRTUAL // ratio)
-        return cls(physical * ratio, physical, ratio)
+        return cls(physical * ratio, physical, ratio, is_keyed)
 
     def at(self, physical: int) -> "PartitionMap | None":
         """Return the partitions of a topic of which brokers have so many; None: it must not have so many."""
         if not self.ratio:
             return self if physical == self.physical else None
-        return (
-            PartitionMap(physical * self.ratio, physical, self.ratio)
-            if 0 < physical <= self.physical
-            else None
-        )
+        if not 0 < physical <= self.physical:
+            return None
+        return self._replace(virtual=physical * self.ratio, physical=physical)
 
     @property
     def groups(self) -> int:
@@ -78,10 +78,12 @@ class PartitionMap(NamedTuple):
         return -(-virtual // self.ratio) if self.ratio else self.physical
 
 
-def partitions_of(virtual: int | None, physical: int | None, ratio: int | None) -> PartitionMap:
+def partitions_of(
+    virtual: int | None, physical: int | None, ratio: int | None, *, is_keyed: bool = False
+) -> PartitionMap:
     """Return the partitions that a rule of the configuration gives: two numbers, or a ratio alone."""
     if ratio is not None:
-        return PartitionMap.of_ratio(ratio)
+        return PartitionMap.of_ratio(ratio, is_keyed=is_keyed)
     assert virtual is not None, "the configuration was checked"
     assert physical is not None, "the configuration was checked"
-    return PartitionMap(virtual, physical)
+    return PartitionMap(virtual, physical, is_keyed=is_keyed)

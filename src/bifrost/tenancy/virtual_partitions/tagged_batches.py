@@ -10,7 +10,8 @@ consumers get has none. A batch is unpacked for it, and packed again if it has a
 A claim is a batch of the gateway's own (transaction_claims.py), of one record without key and value, whose header is
 `__virtual_partition_claim` with the claim's mark. It is of no group.
 
-Compaction could remove the first record; topics with virtual partitions are not compacted.
+Compaction may remove the first record. In a compacted topic the key of each record says the group instead
+(compacted/), so there is no tag, and a claim has a key that begins with 255. What has no record left is of no group.
 
 Source: Kafka's DefaultRecord, DefaultRecordBatch.
 """
@@ -26,6 +27,7 @@ from bifrost.records.codec.compression import NAMES, compress_pieces, unpack
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
+from bifrost.tenancy.virtual_partitions.compacted.key_groups import MOST_GROWTH, first_group, with_group
 from bifrost.tenancy.virtual_partitions.first_headers import has_header
 from bifrost.wire.error_codes import ErrorCode
 
@@ -34,7 +36,10 @@ TAG = b"__virtual_partition_group"
 CLAIM = b"__virtual_partition_claim"
 """That of a claim."""
 MAX_UNPACKED = 16 * 1024 * 1024
-"""Most bytes of the records of a transactional batch, unpacked; producers have batches of 16 KiB to 1 MiB."""
+"""Most bytes of the records of a transactional batch, unpacked; producers have batches of 16 KiB to 1 MiB. Likewise of
+any batch of a compacted topic."""
+MAX_KEYED = int(MAX_UNPACKED * MOST_GROWTH) + 1
+"""Most bytes of such records with groups before their keys."""
 GROUPS = 128
 """As in virtual_batches.pyx."""
 
@@ -50,6 +55,9 @@ _LONGEST_VARINT = 10
 _ROOM_FOR_TAG = 1024
 """Bytes by which a tag makes the records longer, at the most."""
 _ABORT = b"\0\0"
+_CLAIMS_KEY = b"\xff"
+"""The key of a claim in a compacted topic begins with it: no group has this number. The producer ID follows, so that
+compaction keeps the last claim of each."""
 
 Records = bytes | memoryview
 
@@ -64,6 +72,17 @@ class NotTransactional(RecordsError):
     """A batch that is no part of a transaction."""
 
     error_code = ErrorCode.INVALID_TXN_STATE
+
+
+class NullKeys(RecordsError):
+    """Records of a compacted topic have no key; Kafka's LogValidator answers likewise."""
+
+    error_code = ErrorCode.INVALID_RECORD
+
+    def __init__(self, rows: list[int]) -> None:
+        """Take the first hundred of them, counted from 0."""
+        super().__init__("a compacted topic takes no record without a key")
+        self.rows = rows
 
 
 class _First(NamedTuple):
@@ -90,14 +109,17 @@ class Numbered(NamedTuple):
 class TransactionalBatch:
     """A transactional batch of a client, before it gets its tag and its sequence."""
 
-    __slots__ = ("_batch", "_section", "number")
+    __slots__ = ("_batch", "_is_keyed", "_section", "number")
 
-    def __init__(self, records: Records, budget: MemoryBudget | None = None) -> None:
+    def __init__(
+        self, records: Records, budget: MemoryBudget | None = None, key_group: int | None = None
+    ) -> None:
         """Look at what a Produce has for a partition.
 
         Args:
             records: the batch.
             budget: what the request may unpack, of which the batch has MAX_UNPACKED at the most; None: so much.
+            key_group: in a compacted topic the group, which `tagged` gets as well; None: it is none.
         Raises:
             RecordsError: a broker would not take it, or it cannot be tagged.
         """
@@ -117,10 +139,13 @@ class TransactionalBatch:
             raise NotTransactional("a batch without a producer ID that a broker gives, or without a sequence")
         if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
             raise CorruptBatch("a batch whose last offset is not that of its last record")
-        self._batch, self._section = batch, _unpacked(batch, MAX_UNPACKED, budget)
+        self._batch, self._section = batch, unpacked(batch, MAX_UNPACKED, budget)
         first = _first(self._section)
         if _headers_have_tag(self._section, first):
             raise ForeignTag(f"the headers {TAG.decode()} and {CLAIM.decode()} are the gateway's own")
+        self._is_keyed = key_group is not None
+        if key_group is not None:
+            self._section = keyed_section(self._section, batch.record_count, key_group)
         self.number = Numbered(
             batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.record_count
         )
@@ -129,8 +154,10 @@ class TransactionalBatch:
         """Return the batch of a group with another sequence, in pieces."""
         header = bytearray(self._batch.data[:_HEADER])
         _SEQUENCE.pack_into(header, _SEQUENCE_AT, sequence)
+        if self._is_keyed:
+            return sealed(header, packed(self._batch.codec, self._section))
         if not group:
-            return _sealed(header, (self._batch.data[_HEADER:],))
+            return sealed(header, (self._batch.data[_HEADER:],))
         section = self._section
         first = _first(section)
         tag = _varint(len(TAG)) + TAG + _varint(1) + bytes([group])
@@ -144,8 +171,10 @@ class TransactionalBatch:
         header[_ATTRIBUTES_AT:_PRODUCER_ID_AT] = _TRANSACTIONAL + bytes(4) + times + times
         _SEQUENCE.pack_into(header, _SEQUENCE_AT, sequence)
         header[_COUNT_AT:_HEADER] = _LENGTH.pack(1)
-        body = bytes(3) + _NONE + _NONE + _varint(1) + _varint(len(CLAIM)) + CLAIM + _varint(len(mark)) + mark
-        return b"".join(_sealed(header, (_varint(len(body)) + body,)))
+        producer_id = bytes(header[_PRODUCER_ID_AT : _PRODUCER_ID_AT + 8])
+        key = _varint(1 + len(producer_id)) + _CLAIMS_KEY + producer_id if self._is_keyed else _NONE
+        body = bytes(3) + key + _NONE + _varint(1) + _varint(len(CLAIM)) + CLAIM + _varint(len(mark)) + mark
+        return b"".join(sealed(header, (_varint(len(body)) + body,)))
 
 
 def mark_of(records: Records | None) -> bytes | None:
@@ -153,7 +182,7 @@ def mark_of(records: Records | None) -> bytes | None:
     data = memoryview(records or b"")
     try:
         batch = as_batch(data[: _LENGTH.unpack_from(data, _LENGTH_AT)[0] + _UNCOUNTED])
-        section = _unpacked(batch, MAX_UNPACKED)
+        section = unpacked(batch, MAX_UNPACKED)
         first = _first(section)
         key, at = _field(section, first.headers_at, first.end)
         value, _ = _field(section, at, first.end)
@@ -162,18 +191,28 @@ def mark_of(records: Records | None) -> bytes | None:
     return None if key is None or bytes(key) != CLAIM or value is None else bytes(value)
 
 
-def opened(data: memoryview) -> tuple[int, memoryview]:
-    """Return the group of a stored transactional batch, GROUPS for a claim, and its records, unpacked.
+def opened(data: memoryview, *, is_keyed: bool = False) -> tuple[int, memoryview]:
+    """Return the group of a stored transactional batch, and its records, unpacked.
 
+    Args:
+        data: the batch.
+        is_keyed: whether it is of a compacted topic.
+    Returns:
+        As the group GROUPS for a claim, and where compaction has left no record.
     Raises:
         RecordsError: it is broken.
     """
     batch = as_batch(data)
+    if not batch.record_count:
+        return GROUPS, memoryview(b"")
+    if is_keyed:
+        section = unpacked(batch, MAX_KEYED)
+        return first_group(section), section
     try:
-        section = _unpacked(batch, MAX_UNPACKED + _ROOM_FOR_TAG)
+        section = unpacked(batch, MAX_UNPACKED + _ROOM_FOR_TAG)
     except TooLarge:
         return 0, memoryview(b"")  # The gateway has tagged none that is so large.
-    return (_group(section, _first(section)) if batch.record_count else 0), section
+    return _group(section, _first(section)), section
 
 
 def has_own_header(section: memoryview) -> bool:
@@ -208,7 +247,7 @@ def is_abort(data: memoryview) -> bool:
     Source: ControlRecordType, whose key is a version and a type, 16 bits each.
     """
     try:
-        section = _unpacked(as_batch(data), MAX_UNPACKED)
+        section = unpacked(as_batch(data), MAX_UNPACKED)
         first = _first(section)
         key, _ = _field(section, _varint_end(section, first.body + 1, 2), first.end)
     except RecordsError:
@@ -216,7 +255,17 @@ def is_abort(data: memoryview) -> bool:
     return key is not None and len(key) >= 4 and key[2:4] == _ABORT
 
 
-def _unpacked(batch: ClientBatch, most: int, budget: MemoryBudget | None = None) -> memoryview:
+def unpacked(batch: ClientBatch, most: int, budget: MemoryBudget | None = None) -> memoryview:
+    """Return the records of a batch, unpacked.
+
+    Args:
+        batch: the batch.
+        most: bytes that they may have.
+        budget: what else bounds them, unless they are not compressed; None: nothing does.
+    Raises:
+        CorruptBatch: they cannot be unpacked.
+        TooLarge: they have more; its `bound` is `batch`, or that of the budget.
+    """
     section = batch.data[_HEADER:]
     if batch.codec == 0:
         if len(section) > most:
@@ -233,10 +282,28 @@ def _with_headers(
     """Return a batch whose first record has other headers, in pieces: it is not copied, for it may have 16 MiB."""
     body = section[first.body : first.count_at], *headers
     pieces = _varint(sum(map(len, body))), *body, section[first.end :]
-    return _sealed(header, pieces if codec == 0 else (compress_pieces(codec, pieces),))
+    return sealed(header, pieces if codec == 0 else (compress_pieces(codec, pieces),))
 
 
-def _sealed(header: bytearray, pieces: tuple[Records, ...]) -> tuple[Records, ...]:
+def keyed_section(section: memoryview, count: int, group: int) -> memoryview:
+    """Return so many records with a group before their keys.
+
+    Raises:
+        NullKeys: some have none.
+        RecordsError: they are broken.
+    """
+    made, without = with_group(section, count, group, MemoryBudget("batch", MAX_KEYED))
+    if without:
+        raise NullKeys(without)
+    return memoryview(made)
+
+
+def packed(codec: int, section: memoryview) -> tuple[Records, ...]:
+    """Return records as a batch with this codec has them."""
+    return (section if codec == 0 else compress_pieces(codec, (section,)),)
+
+
+def sealed(header: bytearray, pieces: tuple[Records, ...]) -> tuple[Records, ...]:
     """Return a header with the right length and checksum, and what follows."""
     _LENGTH.pack_into(header, _LENGTH_AT, len(header) - _UNCOUNTED + sum(map(len, pieces)))
     checksum = crc32c(header[_CRC_FROM:])

@@ -18,7 +18,9 @@ FIRST_PART, GROWTH = 64, 4
 class TailScan:
     """The search at one physical partition."""
 
-    def __init__(self, low: int, end: int, groups: Collection[int], known: Stretch | None) -> None:
+    def __init__(
+        self, low: int, end: int, groups: Collection[int], known: Stretch | None, *, is_keyed: bool = False
+    ) -> None:
         """Begin at the end.
 
         Args:
@@ -26,8 +28,10 @@ class TailScan:
             end: of the physical partition.
             groups: whose ends are wanted.
             known: a stretch that need not be read again.
+            is_keyed: whether the topic is compacted.
         """
         self._low, self._end, self._groups, self._known = low, end, groups, known
+        self._is_keyed = is_keyed
         self.found = Stretch(end, end, {})
         """What was read, without a gap to the end."""
         self._length = FIRST_PART
@@ -48,7 +52,7 @@ class TailScan:
             UnfitBatch: it does not say whose it is.
         """
         assert self._at is not None, "nothing was asked for"
-        end, last = last_offsets(records, self.found.begin)
+        end, last = last_offsets(records, self.found.begin, self._is_keyed)
         if end <= self._at:
             return False
         self._at = end

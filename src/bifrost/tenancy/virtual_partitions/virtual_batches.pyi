@@ -59,7 +59,10 @@ def marked_batch(
     """
 
 def own_records(
-    records: bytes | memoryview, from_offsets: dict[PartitionGroup, int], until: int = ...
+    records: bytes | memoryview,
+    from_offsets: dict[PartitionGroup, int],
+    until: int = ...,
+    is_keyed: bool = False,
 ) -> Own:
     """Return fetched records as consumers of each group get them.
 
@@ -70,16 +73,20 @@ def own_records(
         records: of one physical partition, as a broker has sent them.
         from_offsets: the offset that the consumer of each group wants.
         until: a marker behind the last own batch ends before this offset; by default it stands for all that follows.
+        is_keyed: whether the topic is compacted, so that groups stand before the keys: consumers get keys without them.
     Raises:
         UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
     """
 
-def last_offsets(records: bytes | memoryview, until: int) -> tuple[int, dict[int, int]]:
+def last_offsets(
+    records: bytes | memoryview, until: int, is_keyed: bool = False
+) -> tuple[int, dict[int, int]]:
     """Return where the last whole batch ends, -1 if there is none, and the last offset of each group that has one.
 
     Args:
         records: of one physical partition, as a broker has sent them.
         until: batches that begin there or behind it are left out.
+        is_keyed: whether the topic is compacted.
     Raises:
         UnfitBatch: a batch is broken, or is in a format that does not say whose it is.
     """
@@ -90,6 +97,7 @@ def first_batch(
     from_offset: int,
     time_ms: int,
     groups: dict[bytes, int] | None = None,
+    is_keyed: bool = False,
 ) -> tuple[int, memoryview | None]:
     """Return the first batch of a group that ends behind an offset and has a record that is not older than a time.
 
@@ -100,6 +108,7 @@ def first_batch(
         time_ms: the latest timestamp of the batch is not before it; -1: any is right.
         groups: by the first bytes of a batch, the groups that had to be looked for in compressed records; these are
             added, and found again when records are searched for another group. At most 4,096.
+        is_keyed: whether the topic is compacted.
     Returns:
         Where the batch ends, and the batch. If there is none: where the last whole batch ends, -1 if there is none.
     Raises:
@@ -107,13 +116,14 @@ def first_batch(
     """
 
 def around(
-    records: bytes | memoryview, cuts: dict[PartitionGroup, int]
+    records: bytes | memoryview, cuts: dict[PartitionGroup, int], is_keyed: bool = False
 ) -> tuple[int, dict[PartitionGroup, int], dict[PartitionGroup, int]]:
     """Return what each group has on both sides of an offset of its own.
 
     Args:
         records: of one physical partition, as a broker has sent them.
         cuts: the offset of each group that counts.
+        is_keyed: whether the topic is compacted.
     Returns:
         Where the last whole batch ends, -1 if there is none; the last offset before its own one of each group that has
         one; and the first one that is not before it, likewise.
@@ -123,13 +133,14 @@ def around(
     """
 
 def latest_batches(
-    records: bytes | memoryview, until: int
+    records: bytes | memoryview, until: int, is_keyed: bool = False
 ) -> tuple[int, dict[PartitionGroup, tuple[int, memoryview]]]:
     """Return where the last whole batch ends, -1 if there is none, and which batch of each group has its latest record.
 
     Args:
         records: of one physical partition, as a broker has sent them.
         until: batches that begin there or behind it are left out.
+        is_keyed: whether the topic is compacted.
     Returns:
         With each batch the latest timestamp in it, in milliseconds; of several batches with the same one, the first.
     Raises:

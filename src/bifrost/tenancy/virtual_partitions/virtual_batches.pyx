@@ -7,8 +7,9 @@
 
 The mark is in the upper bits of the producer ID, which is outside what is compressed: a broker keeps it when it
 recompresses a batch, compacts a log, or puts its own time in. Nothing is unpacked here, but for batches of transactions,
-whose tag is in their first record (tagged_batches.py). The markers of transactions are of no group: the consumers of
-each get those that stand before records of their own.
+whose tag is in their records (tagged_batches.py), and in compacted topics those that consumers get (compacted/). The
+markers of transactions are of no group: the consumers of each get those that stand before records of their own. Batches
+in which compaction has left no record are of no group either.
 
 A fetched partition may have a million small batches, or a thousand that unpack to 16 MiB each. So the loops over them
 pause (wire/steps.pyx): nothing but the records themselves, which do not move, is kept across a pause.
@@ -24,6 +25,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 from libc.string cimport memcpy, memset
 
 from bifrost.records.codec.errors import RecordsError
+from bifrost.tenancy.virtual_partitions.compacted.keyed_batches import unkeyed_batch
 from bifrost.tenancy.virtual_partitions.tagged_batches import is_abort, opened, without_tag
 
 from bifrost.records.crc32c cimport checksum, checksum_changed
@@ -315,31 +317,43 @@ cdef inline bint is_control(const uint8_t* p) noexcept:
     return get16(p + ATTRIBUTES) & CONTROL != 0
 
 
-cdef tuple open_batch(object batch):
+cdef tuple open_batch(object batch, bint is_keyed):
     """Return the group of a batch of a transaction, and its records unpacked."""
     try:
-        return opened(batch)
+        return opened(batch, is_keyed=is_keyed)
     except RecordsError as error:
         raise UnfitBatch(CORRUPT, str(error)) from None
 
 
-cdef int group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size) except -1:
-    """Return the group of any batch of records."""
+cdef bytes without_groups(object batch, int group, object section):
+    """Return a batch of a compacted topic as its producer has written it."""
+    try:
+        return unkeyed_batch(batch, group, section)
+    except RecordsError as error:
+        raise UnfitBatch(CORRUPT, str(error)) from None
+
+
+cdef int group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, bint is_keyed) except -1:
+    """Return the group of any batch of records; GROUPS: none that there can be."""
+    if not get32(p + COUNT):
+        return GROUPS
     if get16(p + ATTRIBUTES) & TRANSACTION:
-        return open_batch(source[at:at + size])[0]
+        return open_batch(source[at:at + size], is_keyed)[0]
     return group_at(p)
 
 
-cdef int known_group_of(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, dict groups) except -1:
+cdef int known_group_of(
+    const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, bint is_keyed, dict groups
+) except -1:
     """Return it likewise, and remember it if it stands in compressed records: they may unpack to 16 MiB."""
     cdef int group
     if groups is None or not get16(p + ATTRIBUTES) & TRANSACTION or not get16(p + ATTRIBUTES) & CODEC:
-        return group_of(p, source, at, size)
+        return group_of(p, source, at, size, is_keyed)
     begin = PyBytes_FromStringAndSize(<const char*>p, ATTRIBUTES)  # its offset, length and checksum
     found = groups.get(begin)
     if found is not None:
         return found
-    group = group_of(p, source, at, size)
+    group = group_of(p, source, at, size, is_keyed)
     if len(groups) < MOST_GROUPS:
         groups[begin] = group
     return group
@@ -353,7 +367,7 @@ cdef inline int group_at(const uint8_t* p) noexcept:
     return <int>(producer_id >> GROUP_SHIFT) if producer_id > 0 else 0
 
 
-def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
+def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND, bint is_keyed=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -380,7 +394,7 @@ def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
                 if is_abort(source[at:at + size]):
                     aborts.append((<int64_t>get64(p + PRODUCER_ID), last))
             else:
-                divide_batch(p, source, at, size, last, before, leader_epoch, by_group, controls)
+                divide_batch(p, source, at, size, last, before, leader_epoch, is_keyed, by_group, controls)
             leader_epoch = get32(p + EPOCH)
             at += size
         own_bytes = 0
@@ -396,22 +410,27 @@ def own_records(records, dict from_offsets, int64_t until=FAR_BEHIND):
 
 
 cdef int divide_batch(const uint8_t* p, object source, Py_ssize_t at, Py_ssize_t size, int64_t last, int64_t before,
-                      uint32_t leader_epoch, list by_group, list controls) except -1:
+                      uint32_t leader_epoch, bint is_keyed, list by_group, list controls) except -1:
     """Give a batch to its group."""
     cdef bint is_tagged = get16(p + ATTRIBUTES) & TRANSACTION
     cdef int group
     cdef Pieces pieces
     batch = section = None
+    if not get32(p + COUNT):
+        return 0
     if is_tagged:
         batch = source[at:at + size]
-        group, section = open_batch(batch)
+        group, section = open_batch(batch, is_keyed)
     else:
         group = group_at(p)
     pieces = by_group[group] if group < GROUPS else None
     if pieces is None or last < pieces.next:
         return 0
     pieces.take_controls(controls)
-    if is_tagged and group:
+    if is_keyed:
+        python_step(OPENED_ROUNDS)
+        pieces.changed(without_groups(source[at:at + size], group, section), last, before, leader_epoch)
+    elif is_tagged and group:
         pieces.changed(without_tag(batch, section), last, before, leader_epoch)
     else:
         pieces.own(at, size, last, before, leader_epoch)
@@ -429,7 +448,7 @@ cdef object all_of(Pieces pieces, object records, Py_ssize_t size, int64_t last,
     return tuple(pieces.made)
 
 
-def last_offsets(records, int64_t until):
+def last_offsets(records, int64_t until, bint is_keyed=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -450,7 +469,7 @@ def last_offsets(records, int64_t until):
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = base + <int32_t>get32(p + LAST_DELTA) + 1
             if base < until and not is_control(p):
-                group = group_of(p, source, at, size)
+                group = group_of(p, source, at, size, is_keyed)
                 if group < GROUPS:
                     last[group] = end - 1
             at += size
@@ -459,7 +478,7 @@ def last_offsets(records, int64_t until):
     return end, {group: last[group] for group in range(GROUPS) if last[group] >= 0}
 
 
-def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms, dict groups=None):
+def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms, dict groups=None, bint is_keyed=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -476,7 +495,7 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms, dict 
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = <int64_t>get64(p) + <int32_t>get32(p + LAST_DELTA) + 1
             if end > from_offset and <int64_t>get64(p + MAX_TIMESTAMP) >= time_ms and not is_control(p):
-                if known_group_of(p, source, at, size, groups) == wanted:
+                if known_group_of(p, source, at, size, is_keyed, groups) == wanted:
                     return end, source[at:at + size]
             at += size
     finally:
@@ -484,7 +503,7 @@ def first_batch(records, int wanted, int64_t from_offset, int64_t time_ms, dict 
     return end, None
 
 
-def around(records, dict cuts):
+def around(records, dict cuts, bint is_keyed=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -510,7 +529,7 @@ def around(records, dict cuts):
             if base < end:
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = base + <int32_t>get32(p + LAST_DELTA) + 1
-            group = GROUPS if is_control(p) else group_of(p, source, at, size)
+            group = GROUPS if is_control(p) else group_of(p, source, at, size, is_keyed)
             if group < GROUPS and cut[group] >= 0:
                 if base < cut[group]:
                     last[group] = min(end, cut[group]) - 1
@@ -523,7 +542,7 @@ def around(records, dict cuts):
     return end, before, {group: first[group] for group in range(GROUPS) if first[group] >= 0}
 
 
-def latest_batches(records, int64_t until):
+def latest_batches(records, int64_t until, bint is_keyed=False):
     cdef Py_buffer view
     cdef const uint8_t* p
     cdef Py_ssize_t at = 0, size
@@ -543,7 +562,7 @@ def latest_batches(records, int64_t until):
                 raise UnfitBatch(CORRUPT, "a batch that begins before the one before it ends")
             end = base + <int32_t>get32(p + LAST_DELTA) + 1
             if base < until and not is_control(p):
-                group = group_of(p, source, at, size)
+                group = group_of(p, source, at, size, is_keyed)
                 if group < GROUPS and (group not in found or <int64_t>get64(p + MAX_TIMESTAMP) > time_ms[group]):
                     time_ms[group] = <int64_t>get64(p + MAX_TIMESTAMP)
                     found[group] = time_ms[group], source[at:at + size]

@@ -29,6 +29,11 @@ def rule(**values: Any) -> dict[str, Any]:
         ({"ratio": 0}, "greater than or equal to 1"),
         ({"ratio": 129}, "less than or equal to 128"),
         ({"virtual": None}, "virtual and physical are missing"),
+        ({"virtual": 4, "compacted": True}, "compacted is for virtual partitions that share a physical one"),
+        (
+            {"virtual": None, "physical": None, "ratio": 1, "compacted": True},
+            "compacted is for virtual partitions that share a physical one",
+        ),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(values: dict[str, Any], expected: str) -> None:

@@ -16,7 +16,10 @@ from support.stage.stage import TENANTS, Stage
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 DELETED = [{"name": "cleanup.policy", "value": "delete"}]
 NUMBER = "The topic has 5 virtual partitions; the operator of the gateway sets how many"
-COMPACTED = "topics with virtual partitions cannot be compacted: virtual partitions would share their keys"
+COMPACTED = (
+    "the topic cannot be compacted: virtual partitions would share their keys, unless the operator's rule for them "
+    "says that its topics are compacted"
+)
 
 
 def wanted(**topics: Any) -> Any:

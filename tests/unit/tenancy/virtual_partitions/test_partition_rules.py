@@ -35,7 +35,8 @@ RULES = PartitionRules(
 def test_the_first_rule_that_matches_the_whole_name_is_for_it(
     topic: str, expected: tuple[int, int, int] | None
 ) -> None:
-    assert RULES.map_of(topic) == expected
+    found = RULES.map_of(topic)
+    assert (None if found is None else found[:3]) == expected
 
 
 def test_the_largest_number_that_shares_a_partition_is_known() -> None:

@@ -257,9 +257,9 @@ def test_records_are_unpacked_once_for_all_groups_that_are_looked_for(
     log = log_of(*(tagged(transactional(b"a" * 999, codec=codec), group) for group in (2, 3)))
     asked, groups = list[memoryview](), dict[bytes, int]()
 
-    def counted(batch: memoryview) -> tuple[int, memoryview]:
+    def counted(batch: memoryview, *, is_keyed: bool) -> tuple[int, memoryview]:
         asked.append(batch)
-        return opened(batch)
+        return opened(batch, is_keyed=is_keyed)
 
     monkeypatch.setattr(virtual_batches, "opened", counted)
     found = [first_batch(log, group, 0, -1, groups) for group in (1, 3, 4, 0)]

@@ -152,7 +152,9 @@ def _begin(named: dict[str, _Named], searches: LogSearches) -> None:
         if losing and (name, physical) not in searches.searches:
             all_ = (VirtualPartition(number) for number in topic.partitions.all_of(physical))
             keeping = frozenset(topic.partitions.place_of(number)[0] for number in all_) - losing.keys()
-            searches.searches[name, physical] = LogCut(bounds.start, losing, keeping)
+            searches.searches[name, physical] = LogCut(
+                bounds.start, losing, keeping, is_keyed=topic.partitions.is_keyed
+            )
 
 
 def _cuts(request: DeleteRecordsRequest, named: dict[str, _Named], searches: LogSearches) -> list[Any]:

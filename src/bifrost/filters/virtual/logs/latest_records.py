@@ -54,15 +54,19 @@ def look_up(exchange: Exchange, request: ListOffsetsRequest) -> AtBroker | Answe
     searches = met.plan if isinstance(met, AtBroker) else None
     if not isinstance(searches, LogSearches) or not isinstance(met, AtBroker):
         return LogSearches(wanted).first_need(exchange.api_version, request.isolation_level)
+    virtual = virtual_topics(exchange)
     searches.take(met)
     if not searches.searches:
         for place, bounds in in_steps(searches.bounds.items()):
+            partitions = virtual.map_of(place[0])
             if not bounds.error_code:
-                searches.searches[place] = LatestSearch(bounds.start, bounds.end, wanted[place])
+                is_keyed = partitions is not None and partitions.is_keyed
+                searches.searches[place] = LatestSearch(
+                    bounds.start, bounds.end, wanted[place], is_keyed=is_keyed
+                )
     need = searches.next_need(exchange.api_version)
     if need is not None:
         return need
-    virtual = virtual_topics(exchange)
     virtual.count("parts", searches.questions)
     virtual.count("scanned_bytes", searches.read_bytes)
     exchange.read_batches += searches.reads

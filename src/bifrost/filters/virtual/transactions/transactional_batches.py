@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import AtBroker
 from bifrost.filters.virtual.division import RECORDS_ROUNDS, TopicKey, key_of, virtual_topics
+from bifrost.filters.virtual.keyed_partitions import without_keys
 from bifrost.filters.virtual.transactions.claimed_transactions import (
     ALL,
     FIRST_ABORTABLE,
@@ -30,7 +31,7 @@ from bifrost.records.codec.errors import RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
-from bifrost.tenancy.virtual_partitions.tagged_batches import MAX_UNPACKED, TransactionalBatch
+from bifrost.tenancy.virtual_partitions.tagged_batches import MAX_UNPACKED, NullKeys, TransactionalBatch
 from bifrost.tenancy.virtual_partitions.transaction_numbers import (
     LIMIT,
     LOST,
@@ -47,6 +48,7 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.filters.virtual.division import Shape
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
+    from bifrost.wire.message import Struct
 
 
 MAX_UNPACKED_OF_REQUEST = MAX_UNPACKED
@@ -62,12 +64,14 @@ class _Sent(NamedTuple):
 class _Batches:
     """Those of one request."""
 
-    __slots__ = ("batches", "budget", "errors", "parts", "producers", "sent")
+    __slots__ = ("answers", "batches", "budget", "errors", "parts", "producers", "sent")
 
     def __init__(self) -> None:
         self.batches: dict[tuple[TopicKey, int], TransactionalBatch] = {}
         self.errors: dict[tuple[TopicKey, int] | Key, int] = {}
         """Of one batch, or of all of a producer, epoch and physical partition."""
+        self.answers: dict[tuple[TopicKey, int], Struct] = {}
+        """Whole answers for batches that have an error as well."""
         self.parts: Parts = {}
         self.producers: dict[Place, Key] = {}
         """Whose batches those of a physical partition are."""
@@ -112,8 +116,9 @@ def _read_all(exchange: Exchange, request: ProduceRequest, shape: Shape) -> _Bat
             elif request.acks != ALL:
                 found.errors[place] = int(ErrorCode.INVALID_REQUIRED_ACKS)
             elif partitions.has(one.index):
-                _, physical = partitions.place_of(VirtualPartition(one.index))
-                _read(exchange, found, place, physical, one.records or b"")
+                group, physical = partitions.place_of(VirtualPartition(one.index))
+                key_group = group if partitions.is_keyed else None
+                _read(exchange, found, place, physical, one.records or b"", key_group)
         named.add(key)
     return found
 
@@ -131,11 +136,20 @@ def _sort(topic: Any, partitions: PartitionMap) -> None:
 
 
 def _read(
-    exchange: Exchange, found: _Batches, place: tuple[TopicKey, int], physical: int, records: Any
+    exchange: Exchange,
+    found: _Batches,
+    place: tuple[TopicKey, int],
+    physical: int,
+    records: Any,
+    key_group: int | None,
 ) -> None:
     name = _name(exchange, place[0])
     try:
-        batch = TransactionalBatch(records, found.budget)
+        batch = TransactionalBatch(records, found.budget, key_group)
+    except NullKeys as error:
+        found.errors[place] = int(error.error_code)
+        found.answers[place] = without_keys(place[1], error)
+        return
     except RecordsError as error:
         is_for_others = isinstance(error, TooLarge) and error.bound == "request"
         found.errors[place] = SEND_AGAIN if is_for_others else int(error.error_code)
@@ -149,8 +163,10 @@ def _read(
     found.parts.setdefault(at, Part(name, batch))
 
 
-def judge(exchange: Exchange, partition: Any, group: PartitionGroup, key: TopicKey, refused: int) -> int:
-    """Give a partition's batch its tag and number, or return the error with which it is refused.
+def judge(
+    exchange: Exchange, partition: Any, group: PartitionGroup, key: TopicKey, refused: int
+) -> int | Struct:
+    """Give a partition's batch its tag and number, or return the error or the answer with which it is refused.
 
     Args:
         exchange: that of the request.
@@ -162,7 +178,7 @@ def judge(exchange: Exchange, partition: Any, group: PartitionGroup, key: TopicK
     virtual, found = virtual_topics(exchange), exchange.kept(_BATCHES)
     place = key, partition.index
     if place in found.errors:
-        return found.errors[place]
+        return found.answers.get(place, found.errors[place])
     batch = found.batches[place]
     partitions = virtual.map_of_either(*key)
     assert partitions is not None, "the topic had virtual partitions when the batches were looked at"

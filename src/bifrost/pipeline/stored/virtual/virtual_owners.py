@@ -16,6 +16,7 @@ from bifrost.pipeline.stored.topic_log import NO_TIMESTAMP, StoredBatch
 from bifrost.records.codec.client_batch import ClientBatch, read_columns, split_batches
 from bifrost.records.codec.errors import RecordsError
 from bifrost.records.codec.memory import MemoryBudget
+from bifrost.tenancy.virtual_partitions.compacted.keyed_batches import unkeyed_batch
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
     PartitionGroup,
@@ -67,9 +68,11 @@ def owner_of(batch: ClientBatch, partitions: PartitionMap, partition: int) -> Ow
     Raises:
         RecordsError, UnfitBatch: it cannot be read.
     """
-    if batch.is_control:
+    if batch.is_control or not batch.record_count:
+        # What compaction has left no record in is of no virtual partition.
         return Owner(MARKER)
-    owner = _by_header(batch) if batch.is_transactional else _by_producer(batch)
+    is_keyed = partitions.is_keyed
+    owner = _by_records(batch, is_keyed=is_keyed) if batch.is_transactional else _by_producer(batch)
     if owner.kind in (CLAIM, MALFORMED):
         return owner
     if partition >= partitions.physical:
@@ -77,6 +80,8 @@ def owner_of(batch: ClientBatch, partitions: PartitionMap, partition: int) -> Ow
     virtual = _virtual_of(owner.group, partitions, partition)
     if owner.group >= GROUPS or not partitions.has(virtual):
         return Owner(BEYOND, owner.group, f"virtual partition {virtual} where there are {partitions.virtual}")
+    if is_keyed:
+        unkeyed_batch(batch.data, owner.group)
     return owner
 
 
@@ -84,22 +89,27 @@ def _virtual_of(group: int, partitions: PartitionMap, partition: int) -> int:
     return partitions.virtual_of(PartitionGroup(group), PhysicalPartition(partition))
 
 
-def _by_header(batch: ClientBatch) -> Owner:
+def _by_records(batch: ClientBatch, *, is_keyed: bool) -> Owner:
     """Return the group of a batch of a transaction."""
-    group, section = opened(batch.data)
+    group, section = opened(batch.data, is_keyed=is_keyed)
     if group == GROUPS:
-        return _claim(batch)
+        return _claim(batch, is_keyed=is_keyed)
+    if is_keyed:
+        return Owner(OWNED, group)
     if group == FIRST_GROUP and has_own_header(section):
         return Owner(MALFORMED, FIRST_GROUP, "a header of the gateway's own name says no group")
     return Owner(OWNED, group)
 
 
-def _claim(batch: ClientBatch) -> Owner:
-    """A claim is one record without key and value; anything else with its header is data that no consumer gets."""
+def _claim(batch: ClientBatch, *, is_keyed: bool) -> Owner:
+    """A claim is one record without value; anything else that is like it is data that no consumer gets.
+
+    It has a key in a compacted topic, and only there.
+    """
     columns = read_columns(batch, MemoryBudget("batch", MAX_UNPACKED_BYTES))
-    if len(columns) == 1 and columns.keys[0] is None and columns.values[0] is None:
+    if len(columns) == 1 and (columns.keys[0] is not None) is is_keyed and columns.values[0] is None:
         return Owner(CLAIM)
-    return Owner(MALFORMED, NONE, "the header of a claim on records that are none")
+    return Owner(MALFORMED, NONE, "records of no group that are no claim")
 
 
 def _by_producer(batch: ClientBatch) -> Owner:

@@ -55,7 +55,7 @@ def virtual_topics(configured: ConfiguredTenants, physical: Iterable[str]) -> di
 
 def _of(configured: ConfiguredTenants, tenant: Tenant, physical: Iterable[str]) -> Iterator[VirtualTopic]:
     rules = PartitionRules(
-        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio))
+        PartitionRule(one.topics, partitions_of(one.virtual, one.physical, one.ratio, is_keyed=one.compacted))
         for one in tenant.virtual_partitions
     )
     part = configured.aliases.get(tenant.name)

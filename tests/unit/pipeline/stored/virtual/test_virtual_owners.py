@@ -17,7 +17,9 @@ from bifrost.pipeline.stored.virtual.virtual_owners import (
 )
 from bifrost.records.codec.client_batch import as_batch
 from bifrost.records.codec.columns import ColumnRecord, Header
+from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
+from bifrost.tenancy.virtual_partitions.compacted.keyed_batches import keyed_batch
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.tagged_batches import CLAIM as CLAIM_HEADER
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG, TransactionalBatch
@@ -173,3 +175,46 @@ def test_rows_are_batches_of_arrow() -> None:
 
     assert rows.column("virtual").to_pylist() == [1, 4]
     assert list(owner_rows({"t": MAP}, iter([]))) == []
+
+
+KEYED = MAP._replace(is_keyed=True)
+
+
+def keyed(group: int, *, is_transactional: bool = False) -> bytes:
+    if is_transactional:
+        return b"".join(TransactionalBatch(in_transaction(), key_group=group).tagged(group, 0))
+    made = marked_batch(keyed_batch(batch(), group, MemoryBudget("request", 1 << 20)), group)
+    return b"".join(made) if isinstance(made, tuple) else bytes(made)
+
+
+@pytest.mark.parametrize("is_transactional", [False, True])
+@pytest.mark.parametrize(("group", "kind"), [(0, OWNED), (1, OWNED), (2, BEYOND)])
+def test_a_batch_of_a_compacted_topic_is_of_the_group_in_its_keys(
+    group: int, kind: str, is_transactional: bool
+) -> None:
+    owner = owner_of(as_batch(keyed(group, is_transactional=is_transactional)), KEYED, 1)
+
+    assert (owner.kind, owner.group) == (kind, group)
+
+
+def test_keys_of_a_compacted_topic_that_say_another_group_are_told_as_unreadable() -> None:
+    owners = Owners({"t": KEYED})
+    owners.add(stored(of_group(1), 4))
+    rows = owners.take()
+
+    assert rows["kind"] == [UNREADABLE]
+    assert "does not begin with the group" in rows["reason"][0]
+
+
+def test_a_claim_of_a_compacted_topic_has_a_key() -> None:
+    made = TransactionalBatch(in_transaction(), key_group=1).claim(0, bytes(16))
+
+    assert owner_of(as_batch(made), KEYED, 1).kind == CLAIM
+    assert owner_of(as_batch(made), MAP, 1).kind == MALFORMED
+    assert owner_of(as_batch(claim()), KEYED, 1).kind == MALFORMED
+
+
+def test_a_batch_in_which_compaction_has_left_nothing_is_no_data() -> None:
+    empty = batch_of([], producer=((1 << 40) + 5, 0, 0))
+
+    assert owner_of(as_batch(empty), KEYED, 1).kind == MARKER
