@@ -11,7 +11,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-virtual bench-workers hostile hostile-direct format constraints clean check-machine
+.PHONY: demo test three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills virtual-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-virtual bench-workers hostile hostile-direct format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make faults          every fault of the network, between clients and gateway and between gateway and broker"
 	@echo "make quota-exchange  two gateways at full load for a minute: one rate, and a killed one's share is free in two seconds"
 	@echo "make state-kills     gateways and admin APIs that change the state killed at random, the state compared (STATE_KILLS=)"
+	@echo "make virtual-kills   virtual partitions, 1,000 on 100 too, while gateway, broker and clients are killed (VIRTUAL_KILLS=)"
 	@echo "make connections     memory of connections that do nothing"
 	@echo "make records         encryption with a real Vault (BIFROST_TEST_VAULT=), schemas with a real registry (BIFROST_APICURIO=)"
 	@echo "make pipeline        the tests of the Spark jobs alone"
@@ -193,6 +194,13 @@ quota-exchange: $(VENV)/.dev
 STATE_KILLS ?= 20
 state-kills: $(VENV)/.dev
 	BIFROST_STATE_KILLS=$(STATE_KILLS) $(BIN)/python -m pytest -n 0 tests/kafka/quotas/test_killed_writers.py tests/kafka/state/test_killed_changes.py
+
+# Topics with virtual partitions, 12 on 4, 7 on 3 and 1,000 on 100: VIRTUAL_KILLS= times gateway, broker, producers and consumer are
+# killed in random order. `make test` has a part of it.
+VIRTUAL_KILLS ?= 3
+virtual-kills: $(VENV)/.dev
+	BIFROST_VIRTUAL_KILLS=$(VIRTUAL_KILLS) $(BIN)/python -m pytest -n 0 -o log_cli=true -o log_cli_level=INFO \
+		tests/kafka/virtual/test_random_kills.py
 
 # What connections cost that do nothing: ten thousand, and a thousand that have authenticated.
 connections: $(VENV)/.dev

@@ -1,0 +1,162 @@
+"""Virtual partitions while gateway, broker and clients are killed in random order: 12 on 4, 7 on 3, 1,000 on 100.
+
+`make virtual-kills` does all of it, VIRTUAL_KILLS= times each; `make test` kills gateway and clients of 7 on 3 once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from collections import Counter, defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from support.brokers.broker_loss import BrokerLoss
+from support.clients.endpoint import Endpoint
+from support.clients.mortal_client import TRANSACTIONAL_ID, MortalClient
+from support.gateways.gateway_process import INITECH, GatewayProcess
+
+_log = logging.getLogger(__name__)
+
+ROUNDS = int(os.environ.get("BIFROST_VIRTUAL_KILLS", "0"))
+SHAPES = [(12, 4), (7, 3), (1000, 100)] if ROUNDS else [(7, 3)]
+KINDS = ("idempotent", "transactional", "reader")
+WAIT_S = 180.0
+GROWTH = 60
+"""Records that each client does between two kills."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("size", "physical"), SHAPES, ids=str)
+def test_acknowledged_records_are_there_once_whoever_dies(
+    kafka_cluster: EmbeddedKafka, tmp_path: Path, size: int, physical: int
+) -> None:
+    seed = int.from_bytes(os.urandom(4))
+    _log.info("seed %s", seed)
+    by_chance = random.Random(seed)
+    topic = f"mortal-{size}-{physical}"
+    running = gateway(tmp_path / "gateway-0", kafka_cluster, size, physical)
+    running.start()
+    endpoint = running.endpoint("initech")
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, size, 3)])[topic].result(WAIT_S)
+    clients = [MortalClient(tmp_path, kind, endpoint, topic, size) for kind in KINDS]
+    loss = BrokerLoss(kafka_cluster, elects_first=False)
+    try:
+        for one in clients:
+            one.start()
+        await_growth(clients)
+        for number in range(ROUNDS or 1):
+            victims = [*KINDS, "gateway", *(["broker"] if ROUNDS else [])]
+            by_chance.shuffle(victims)
+            for victim in victims:
+                time.sleep(by_chance.random())
+                _log.info("round %s: %s", number, victim)
+                if victim == "gateway":
+                    running.kill()
+                    successor = gateway(tmp_path / f"gateway-{number + 1}", kafka_cluster, size, physical)
+                    successor.start_second(running)
+                    running = successor
+                elif victim == "broker":
+                    with loss.without(by_chance.choice(kafka_cluster.node_ids)):
+                        await_growth(clients)
+                else:
+                    one = clients[KINDS.index(victim)]
+                    one.kill()
+                    one.start()
+                await_growth(clients)
+        *writers, reader = clients
+        for one in writers:
+            one.kill()
+        end_transaction(endpoint)
+        check(endpoint, topic, size, writers, reader)
+        reader.kill()
+    finally:
+        for one in clients:
+            one.end()
+        running.kill()
+
+
+def gateway(directory: Path, kafka: EmbeddedKafka, size: int, physical: int) -> GatewayProcess:
+    def adjust(config: dict[str, Any]) -> None:
+        rule = {"topics": ["mortal-*"], "virtual": size, "physical": physical}
+        config["tenants"][0]["virtual_partitions"] = [rule]
+
+    directory.mkdir()
+    return GatewayProcess(directory, kafka.bootstrap, brokers=3, tenants=[INITECH], adjust=adjust)
+
+
+def await_growth(clients: list[MortalClient]) -> None:
+    before = [len(one.done) for one in clients]
+    deadline = time.monotonic() + WAIT_S
+    while any(len(one.done) < number + GROWTH for one, number in zip(clients, before, strict=True)):
+        assert time.monotonic() < deadline, [
+            len(one.done) - was for one, was in zip(clients, before, strict=True)
+        ]
+        time.sleep(0.1)
+
+
+def end_transaction(endpoint: Endpoint) -> None:
+    """Abort the transaction of the writer that was killed: it would hide what lies behind it for a minute."""
+    Producer(endpoint.for_confluent | {"transactional.id": TRANSACTIONAL_ID}).init_transactions(WAIT_S)
+
+
+def check(
+    endpoint: Endpoint, topic: str, size: int, writers: list[MortalClient], reader: MortalClient
+) -> None:
+    by_partition = stored(endpoint, topic, size)
+    values = [value for found in by_partition.values() for value in found]
+    assert {value for value, count in Counter(values).items() if count > 1} == set()
+    for one in writers:
+        missing = set(one.done) - set(values)
+        assert missing == set(), one.kind
+        for partition, found in by_partition.items():
+            numbers = [int(value.split()[1]) for value in found if value.startswith(one.kind)]
+            assert numbers == sorted(numbers), (one.kind, partition)
+            assert {number % size for number in numbers} <= {partition}, "a record of another partition"
+    deadline = time.monotonic() + WAIT_S
+    while set(reader.done) != set(values) or lag(endpoint, topic, size):
+        assert time.monotonic() < deadline, (len(set(values) - set(reader.done)), lag(endpoint, topic, size))
+        time.sleep(0.5)
+
+
+def stored(endpoint: Endpoint, topic: str, size: int) -> dict[int, list[str]]:
+    """Return what each virtual partition has that is committed, from its beginning to its end."""
+    found: dict[int, list[str]] = defaultdict(list)
+    own = {"group.id": "all", "enable.auto.commit": False, "enable.partition.eof": True}
+    with closing(Consumer(endpoint.for_confluent | own | {"isolation.level": "read_committed"})) as consumer:
+        consumer.assign([TopicPartition(topic, one, 0) for one in range(size)])
+        at_end: set[int] = set()
+        deadline = time.monotonic() + WAIT_S
+        while len(at_end) < size:
+            assert time.monotonic() < deadline, len(at_end)
+            for message in consumer.consume(500, 0.5):
+                if message.error() is None:
+                    found[message.partition()].append(message.value().decode())
+                else:
+                    at_end.add(message.partition())
+    return found
+
+
+def lag(endpoint: Endpoint, topic: str, size: int) -> int:
+    """Return how far the group is behind in all partitions together, as tools count it."""
+    places = [TopicPartition(topic, one) for one in range(size)]
+    with closing(Consumer(endpoint.for_confluent | {"group.id": "readers"})) as consumer:
+        committed = {one.partition: one.offset for one in consumer.committed(places, WAIT_S)}
+    latest = {one: OffsetSpec.latest() for one in places}
+    admin = AdminClient(endpoint.for_confluent)
+    asked = admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=WAIT_S)
+    ends = {place.partition: future.result(WAIT_S).offset for place, future in asked.items()}
+    starts = {
+        place.partition: future.result(WAIT_S).offset
+        for place, future in admin.list_offsets({one: OffsetSpec.earliest() for one in places}).items()
+    }
+    return sum(max(0, end - max(committed[one], starts[one])) for one, end in ends.items())
