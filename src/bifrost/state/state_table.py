@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 KEPT_DECODED = 1_000
 """Most records that are kept as they were decoded when they were folded: a megabyte, as a rule."""
 
+MAX_YOUNGER = 1_000
+"""Deletions that are looked at in vain for old ones, a tenth of a millisecond: a state may have some hundred thousand, and
+each change looks."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
@@ -127,8 +131,18 @@ class StateTable:
                 yield StateEntry(_decoded(kind, name, value), len(kind) + 1 + len(name) + len(value))
 
     def deleted(self, before_ms: int) -> Iterator[StateRecord]:
-        """Yield the deletions that were made before a time, in the order in which they were read."""
-        return (one for one in self._deleted.values() if one.at_ms < before_ms)
+        """Yield the deletions that were made before a time, in the order in which they were read.
+
+        They end behind MAX_YOUNGER that are not: their times are in nearly the same order, as the writers' clocks are.
+        """
+        younger = 0
+        for one in self._deleted.values():
+            if one.at_ms < before_ms:
+                yield one
+            else:
+                younger += 1
+                if younger == MAX_YOUNGER:
+                    return
 
     def deleted_of(self, tenant: str) -> int:
         """Return how many deleted keys of a tenant are not purged yet."""

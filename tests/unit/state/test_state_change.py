@@ -1,6 +1,6 @@
 import pytest
 
-from bifrost.state import state_change
+from bifrost.state import state_change, state_table
 from bifrost.state.state_change import (
     Author,
     StateConflict,
@@ -151,6 +151,19 @@ def test_a_purge_spares_what_the_same_change_creates_and_has_a_bound(monkeypatch
     records = purge(one, AUTHOR, 10_000, "p", keep_ms=0, spared=[put("a", 0, {})])
 
     assert [record[1] for record in records] == [b"alias:b", b"alias:c", b"state:floor"]
+
+
+def test_a_purge_looks_at_few_deletions_that_are_too_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, names = table(), [f"a{number}" for number in range(10)]
+    change(one, *(put(name, 0, {}) for name in names))
+    for number, name in enumerate(names):
+        # One gateway's clock is ahead, so that old deletions are behind younger ones.
+        change(one, put(name, 1, None), now_ms=9_000 if number % 3 else 1_000)
+
+    monkeypatch.setattr(state_table, "MAX_YOUNGER", 3)
+    records = purge(one, AUTHOR, 5_000, "p", keep_ms=1_000)
+
+    assert [record[1] for record in records] == [b"alias:a0", b"alias:a3", b"state:floor"]
 
 
 def test_a_large_change_is_decided_in_steps() -> None:
