@@ -29,8 +29,8 @@ KEPT_DECODED = 1_000
 """Most records that are kept as they were decoded when they were folded: a megabyte, as a rule."""
 
 MAX_YOUNGER = 1_000
-"""Deletions that are looked at in vain for old ones, a tenth of a millisecond: a state may have some hundred thousand, and
-each change looks."""
+"""Deletions that are looked at in vain for old ones, a tenth of a millisecond: a state may have some hundred thousand,
+and each change looks."""
 
 
 @dataclass(frozen=True, slots=True)
