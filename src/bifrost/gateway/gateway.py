@@ -200,7 +200,7 @@ class Gateway:
             "idle_sweep": sweep,
             "slow_sweep": slow,
             "garbage": partial(watch_garbage, self._connections),
-            "spare_memory": release_unused,
+            "spare_memory": partial(release_unused, self.shared.virtual_clusters.models.recent),
             "listener_watch": self.listener_watch.run,
         }
         background |= {loop.create_task(keep(place, work)) for place, work in works.items()}

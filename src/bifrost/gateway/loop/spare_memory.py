@@ -8,15 +8,19 @@ take 10 ms.
 """
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from bifrost.wire.framer import call_when_leaving, release_spares, unmap_part
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.recent_records.recent_records import RecentRecords
 
 UNUSED_S = 1.0
 """How long spare memory lies unused before it is given back; it may be twice as long."""
 
 
-async def release_unused() -> None:
-    """Release spare memory for ever, and large blocks in parts."""
+async def release_unused(recent: "RecentRecords | None" = None) -> None:
+    """Release spare memory for ever, large blocks in parts, and what of `recent` is too old to be given."""
     loop = asyncio.get_running_loop()
 
     def unmap() -> None:
@@ -27,6 +31,8 @@ async def release_unused() -> None:
     try:
         while True:
             await asyncio.sleep(UNUSED_S)
+            if recent is not None:
+                recent.drop_stale()
             release_spares()
     finally:
         call_when_leaving(None)

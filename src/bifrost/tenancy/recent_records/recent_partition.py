@@ -7,7 +7,7 @@ the same leader epoch, which the broker has compared with its own, and not large
 
 from __future__ import annotations
 
-from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
@@ -16,8 +16,8 @@ FRESH_NS = 2_000_000_000
 """How long an answer stands, in nanoseconds: what was deleted, truncated or made anew meanwhile is noticed so late."""
 GONE_NS = 10_000_000_000
 """How long a connection is known after its last Fetch, in nanoseconds."""
-MAX_READERS = 128
-"""Connections whose place is known: as many virtual partitions may share a physical one."""
+MAX_READERS = 16
+"""Connections whose place is known, those that asked last: with `MAX_PARTITIONS` some MiB of a tenant at the most."""
 MAX_ANSWERS = 256
 """Most answers that are kept of a partition: at its end there may be one for each record."""
 
@@ -32,7 +32,8 @@ class Bounds(NamedTuple):
     came_ns: int
 
 
-class RecentAnswer(NamedTuple):
+@dataclass(slots=True, eq=False)
+class RecentAnswer:
     """Records of a physical partition, as a broker has sent them."""
 
     begin: int
@@ -45,6 +46,8 @@ class RecentAnswer(NamedTuple):
     aborted: tuple[tuple[int, int], ...] | None
     """Producer ID and first offset of the aborted transactions in it; None as the broker may have it."""
     records: bytes
+    is_dropped: bool = False
+    """Whether the store has dropped it, with its records."""
 
 
 class _Polled(NamedTuple):
@@ -62,7 +65,7 @@ class RecentPartition:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.answers: deque[RecentAnswer] = deque()
+        self.answers: list[RecentAnswer] = []
         """Oldest first; the store drops them (recent_records.py)."""
         self._bounds: Bounds | None = None
         self._polled: _Polled | None = None

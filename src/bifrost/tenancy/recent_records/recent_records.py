@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from itertools import count, islice
 
 from bifrost.tenancy.recent_records.recent_partition import (
@@ -24,7 +23,7 @@ from bifrost.tenancy.recent_records.recent_partition import (
     RecentPartition,
 )
 
-MAX_PARTITIONS = 4096
+MAX_PARTITIONS = 2048
 """Physical partitions that are known of a tenant, by account and kind of request; beyond it those go that were not used
 for the longest. A client may name any number."""
 OVERHEAD_BYTES = 512
@@ -48,7 +47,7 @@ class TenantRecent:
         """How many are held; and how often all was forgotten: an answer to a Fetch from before that is not kept."""
         self.partitions: OrderedDict[Hashable, RecentPartition] = OrderedDict()
         self.queue: deque[tuple[RecentPartition, RecentAnswer]] = deque()
-        """All answers, oldest first. Those of a partition that was dropped stay until their turn, without bytes."""
+        """All answers, oldest first. One that was dropped before its turn has no records any more."""
 
     def partition(self, key: Hashable) -> RecentPartition:
         """Return what is known of a partition."""
@@ -68,29 +67,33 @@ class TenantRecent:
     def keep(self, partition: RecentPartition, answer: RecentAnswer) -> None:
         """Keep an answer for which there is room."""
         if len(partition.answers) >= MAX_ANSWERS:
-            self._count(-len(partition.answers.popleft().records) - OVERHEAD_BYTES)
+            self._drop(partition.answers.pop(0))
         partition.answers.append(answer)
         self.queue.append((partition, answer))
         self._count(len(answer.records) + OVERHEAD_BYTES)
 
     def drop_oldest(self) -> None:
         """Drop the oldest answer."""
-        self._drop(0)
+        self._drop_at(0)
 
     def drop_unneeded(self, now_ns: int) -> bool:
         """Drop the oldest answer that no connection needs; False: there is none among the oldest."""
         for place, (partition, answer) in enumerate(islice(self.queue, MAX_LOOKED_AT)):
-            if not partition.is_needed(answer, now_ns):
-                self._drop(place)
+            if answer.is_dropped or not partition.is_needed(answer, now_ns):
+                self._drop_at(place)
                 return True
         return False
 
-    def _drop(self, place: int) -> None:
+    def _drop_at(self, place: int) -> None:
         partition, answer = self.queue[place]
         del self.queue[place]
-        with suppress(ValueError):  # It has gone with its partition.
+        if not answer.is_dropped:
             partition.answers.remove(answer)
-            self._count(-len(answer.records) - OVERHEAD_BYTES)
+            self._drop(answer)
+
+    def _drop(self, answer: RecentAnswer) -> None:
+        self._count(-len(answer.records) - OVERHEAD_BYTES)
+        answer.records, answer.is_dropped = b"", True
 
     def drop_stale(self, now_ns: int) -> None:
         """Drop what is too old to be given."""
@@ -107,7 +110,7 @@ class TenantRecent:
 
     def _empty(self, partition: RecentPartition) -> None:
         for answer in partition.answers:
-            self._count(-len(answer.records) - OVERHEAD_BYTES)
+            self._drop(answer)
         partition.answers.clear()
 
     def _count(self, more: int) -> None:

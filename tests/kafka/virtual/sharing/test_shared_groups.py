@@ -1,7 +1,7 @@
 """A group of twelve consumers of twelve virtual partitions on four: together they read at most twice what there is.
 
 Each consumer has one partition, so without sharing every record would be read three times from the broker. What is read
-is what the gateway counts as fetched from brokers, and in one test what the broker itself counts as sent.
+is what the gateway counts as fetched from brokers.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from support.clients.raw_operations import await_topic
 from support.gateways.admin_port import ask
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
+from support.java.java_clients import JavaClients
 from support.physical_names import physical_name
 from support.virtual_topics import RULES, WAIT_S
 
@@ -149,7 +150,7 @@ def produce(
     producer = Producer(endpoint.for_confluent | own)
     for number in numbers:
         for partition in range(VIRTUAL):
-            value = b"%010d" % number + os.urandom(size - 10)
+            value = b"%010d" % number + os.urandom(size // 2 - 5).hex().encode()
             producer.produce(topic, value, partition=partition)
         producer.poll(pause_s)
     assert producer.flush(WAIT_S) == 0
@@ -200,6 +201,66 @@ def test_a_group_that_follows_the_log_reads_at_most_twice_what_there_is(
     _log.info(f"there is {there_is}, fetched {fetched}, {fetched / there_is:.2f} times, shared {shared}")
     check(group, numbers)
     assert there_is <= fetched <= 2 * there_is
+    assert shared > 0
+
+
+def test_a_group_gets_the_records_of_committed_transactions_alone(
+    dividing: GatewayProcess, endpoint: Endpoint, even: str, unique: UniqueName
+) -> None:
+    """Each second transaction is aborted; the answers that are shared name those that are."""
+    group, shared = Group(endpoint, even, unique("group")), counted(dividing, SHARED)
+    group.start()
+    producer = Producer(endpoint.for_confluent | {"transactional.id": unique("transactions")})
+    producer.init_transactions(WAIT_S)
+    try:
+        for number in range(40):
+            producer.begin_transaction()
+            for partition in range(VIRTUAL):
+                producer.produce(even, b"%010d" % (number // 2), partition=partition)
+            if number % 2:
+                producer.commit_transaction(WAIT_S)
+            else:
+                assert producer.flush(WAIT_S) == 0
+                producer.abort_transaction(WAIT_S)
+        group.await_records(20 * VIRTUAL)
+        behind = Group(endpoint, even, unique("behind"))
+        behind.start()
+        try:
+            behind.await_records(20 * VIRTUAL)
+        finally:
+            behind.stop()
+    finally:
+        group.stop()
+
+    check(group, range(20))
+    check(behind, range(20))
+    assert counted(dividing, SHARED) > shared
+
+
+@pytest.mark.parametrize("java", ["2.8.2", "4.3.1"], indirect=True)
+def test_consumers_of_java_share_what_is_fetched(
+    dividing: GatewayProcess, endpoint: Endpoint, even: str, java: JavaClients
+) -> None:
+    """They check that an answer has all partitions that they have asked for; the newer one names topics by their ID."""
+    numbers, partitions = range(100), (1, 5, 9)
+    produce(endpoint, even, numbers, size=200)
+    before, shared = counted(dividing, FETCHED), counted(dividing, SHARED)
+    consumers = [java.consumer(endpoint) for _ in partitions]
+    for consumer, partition in zip(consumers, partitions, strict=True):
+        java("assign", consumer, even, partition, 2)
+    found: list[list[Any]] = [[] for _ in partitions]
+    deadline = time.monotonic() + WAIT_S
+    while min(map(len, found)) < 2 * len(numbers):
+        assert time.monotonic() < deadline
+        for consumer, some in zip(consumers, found, strict=True):
+            some.extend(java("poll", consumer, 50))
+    for partition, some in zip(partitions, found, strict=True):
+        for wanted in (partition, 2):
+            assert [int(value[:10]) for _, number, _, value in some if number == wanted] == list(numbers)
+    java("close", *consumers)
+
+    fetched, shared = counted(dividing, FETCHED) - before, counted(dividing, SHARED) - shared
+    _log.info(f"fetched {fetched}, shared {shared}")
     assert shared > 0
 
 

@@ -151,6 +151,7 @@ def test_a_partition_keeps_some_answers(store: RecentRecords) -> None:
 
     assert begins(known) == [*range(3, MAX_ANSWERS + 3)]
     assert store.bytes == MAX_ANSWERS * EACH
+    assert sum(len(answer.records) for _, answer in view.tenant.queue) == MAX_ANSWERS * SIZE
     NOW[0] += FRESH_NS
     store.drop_stale()
     assert (begins(known), store.bytes) == ([], 0)
@@ -167,6 +168,7 @@ def test_partitions_that_are_not_used_are_forgotten(
     keep(view, 5, 3)
 
     assert store.bytes == 3 * EACH
+    assert sum(len(answer.records) for _, answer in view.tenant.queue) == 3 * SIZE
     assert begins(view.partition("orders", 0)) == [5]
     assert begins(view.partition("orders", 1)) == []
     NOW[0] += FRESH_NS
@@ -211,5 +213,6 @@ def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
         assert {name: size for name, size in store.held.items() if size} == {
             name: size for name, size in held.items() if size
         }
-        assert store.bytes == sum(held.values()) <= 10 * EACH
+        in_memory = sum(len(answer.records) for one in views for _, answer in one.tenant.queue)
+        assert in_memory <= store.bytes == sum(held.values()) <= 10 * EACH
         assert max(held.values()) <= 4 * EACH
