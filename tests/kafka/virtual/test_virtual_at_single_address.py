@@ -56,7 +56,7 @@ def test_each_acknowledged_record_is_read_once_and_in_order(
     assert read(endpoint, topic, group, 0) == {}
 
 
-@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 @pytest.mark.parametrize("kind", SIZES)
 def test_a_group_of_the_newer_protocol_reads_each_record_once(
     endpoint: Endpoint, unique: UniqueName, kind: str

@@ -94,8 +94,14 @@ class NewerMember:
         return self._client.request(request, self._version)
 
 
-def settle(members: list[NewerMember], size: int) -> None:
-    """Let all members send heartbeats until they own the `size` partitions of the topic among them, each one once."""
+def settle(members: list[NewerMember], size: int, *, idle: int = 0) -> None:
+    """Let all members send heartbeats until they own the `size` partitions of the topic among them, each one once.
+
+    Args:
+        members: all of the group.
+        size: how many partitions there are.
+        idle: how many members own none.
+    """
     deadline = time.monotonic() + WAIT_S
     while True:
         for member in members:
@@ -105,7 +111,7 @@ def settle(members: list[NewerMember], size: int) -> None:
         if (
             sorted(owned) == list(range(size))
             and len({one.epoch for one in members}) == 1
-            and all(one.owned for one in members)
+            and sum(not one.owned for one in members) == idle
         ):
             return
         assert time.monotonic() < deadline, [(one.epoch, sorted(one.owned)) for one in members]

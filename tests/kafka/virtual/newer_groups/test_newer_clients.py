@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
 from contextlib import closing
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -17,7 +19,7 @@ from support.gateways.gateway_fixtures import UniqueName
 from support.java.java_clients import JavaClients
 from support.virtual_topics import EACH, WAIT_S, Read, expected, produce, read
 
-pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)  # For librdkafka and Java.
 
 NEWER = {"group.protocol": "consumer"}
 NEWEST = pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
@@ -53,6 +55,63 @@ def test_a_group_changes_its_protocol_when_it_has_no_members(
     for run, options in (("a", {}), ("b", NEWER), ("c", {}), ("d", NEWER)):
         produce(endpoint, topic, run, size=size)
         assert read(endpoint, topic, group, count, **options) == expected(topic, run, size=size)
+
+
+class Owners:
+    """Which consumer has each partition, by the calls in which consumers are told."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.owners: dict[int, str] = {}
+        self.problems: list[str] = []
+        self.changes = 0
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """Return what a consumer subscribes with."""
+
+        def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            with self._lock:
+                for one in partitions:
+                    if one.partition in self.owners:
+                        self.problems.append(
+                            f"{one.partition} is still {self.owners[one.partition]}'s, now {name}'s"
+                        )
+                    self.owners[one.partition] = name
+                    self.changes += 1
+            consumer.incremental_assign(partitions)
+
+        def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            consumer.incremental_unassign(partitions)
+            with self._lock:
+                for one in partitions:
+                    del self.owners[one.partition]
+
+        return {"on_assign": assigned, "on_revoke": revoked}
+
+
+def test_a_partition_never_has_two_members(
+    endpoint: Endpoint, topic: str, size: int, unique: UniqueName
+) -> None:
+    """Members join and leave in threads of their own, without waiting for each other."""
+    owners, group, ends = Owners(), unique("group"), time.monotonic() + 12.0
+    own = endpoint.for_confluent | NEWER | {"group.id": group, "enable.auto.commit": False}
+
+    def run(name: str, stays_s: float) -> None:
+        while time.monotonic() < ends:
+            with closing(Consumer(own)) as consumer:
+                consumer.subscribe([topic], **owners.settings(name))
+                until = time.monotonic() + stays_s
+                while time.monotonic() < until:
+                    consumer.poll(0.1)
+
+    threads = [threading.Thread(target=run, args=(str(one), 2.0 + 1.3 * one)) for one in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert owners.problems == []
+    assert owners.changes > 2 * size
 
 
 class Reading:
@@ -115,9 +174,7 @@ class Reading:
 
 
 @NEWEST
-@pytest.mark.parametrize(
-    "pattern", [False, pytest.param(True, marks=pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1))]
-)
+@pytest.mark.parametrize("pattern", [False, True])
 def test_members_of_java_come_and_go(
     java: JavaClients,
     endpoint: Endpoint,

@@ -30,7 +30,7 @@ from support.virtual_topics import EACH, WAIT_S, produce
 
 pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
 
-BY_EPOCH = 9
+BY_EPOCH, LEAVES_FOR_NOW = 9, -2
 UNKNOWN, STALE = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH
 
 
@@ -130,6 +130,26 @@ def test_a_member_whose_epoch_is_over_does_not_commit_what_others_have(
     assert set(offsets_of(client, first.group, topic).values()) <= {-1}
 
 
+def test_a_static_member_that_was_replaced_commits_nothing(
+    client: RawClient, topic: str, size: int, unique: UniqueName
+) -> None:
+    group, topic_id, everything = unique("group"), topic_id_of(client, topic), dict.fromkeys(range(size), 1)
+    before = NewerMember(client, group, topic, topic_id, instance_id="one")
+    settle([before], size)
+    epoch = before.epoch
+    before.leave(LEAVES_FOR_NOW)
+    after = NewerMember(client, group, topic, topic_id, instance_id="one")
+    settle([after], size)
+
+    def told(member: NewerMember, epoch: int) -> dict[int, int]:
+        request = commit_request(group, topic, everything, epoch, member.member_id)
+        request.group_instance_id = "one"
+        return commit(client, request, BY_EPOCH)
+
+    assert told(before, epoch) == dict.fromkeys(everything, UNKNOWN)
+    assert told(after, after.epoch) == dict.fromkeys(everything, ErrorCode.NONE)
+
+
 def test_with_its_new_epoch_a_member_commits_again(
     client: RawClient, pair: list[NewerMember], topic: str, physical: int
 ) -> None:
@@ -209,6 +229,7 @@ def test_from_outside_a_group_with_members_is_left_alone(
     assert set(offsets_of(client, group, topic).values()) <= {-1}
 
 
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_offsets_are_part_of_a_transaction(
     endpoint: Endpoint, client: RawClient, topic: str, size: int, unique: UniqueName, is_committed: bool
@@ -238,6 +259,7 @@ def test_offsets_are_part_of_a_transaction(
     assert offsets_of(client, group, topic) == (after if is_committed else before)
 
 
+@pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)
 @pytest.mark.parametrize("java", ["4.3.1"], indirect=True)
 def test_java_commits_offsets_in_a_transaction(
     java: JavaClients, endpoint: Endpoint, client: RawClient, topic: str, size: int, unique: UniqueName

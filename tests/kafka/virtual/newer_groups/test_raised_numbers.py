@@ -24,7 +24,7 @@ from support.java.java_clients import JavaClients
 from support.physical_names import physical_name
 from support.virtual_topics import EACH, WAIT_S, Read, expected, produce
 
-pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)  # For librdkafka and Java.
 
 PHYSICAL, FEW, MORE = 4, 8, 12
 
