@@ -246,9 +246,10 @@ class GatewayProcess:
         assert bugs == []
 
     def kill(self) -> None:
-        """End it at once, without any check."""
+        """End it at once, by SIGKILL and without any check; nothing if it has ended."""
         assert self._child is not None
-        self._child.stop()
+        if self._child.exit_status() is None:
+            self._child.kill()
 
     def _await_ready(self) -> bool:
         assert self._child is not None
