@@ -11,6 +11,7 @@ import ssl
 import struct
 import time
 from collections import deque
+from typing import NamedTuple
 
 from bench.client import RawClient
 from bench.frames import fetch, produce, read_response, record_batch, request_frame
@@ -114,18 +115,25 @@ class Side:
                 return whole
 
 
+class Place(NamedTuple):
+    """Where batches go."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+
+
 class _Run:
     """One open loop over one subject."""
 
-    def __init__(self, subject: Subject, topics: Topics, batch: bytes, records: int) -> None:
+    def __init__(self, subject: Subject, place: Place, batch: bytes, records: int) -> None:
         clients = subject.connect(), subject.connect()
-        space = subject.space(0)
-        self._topic, self._topic_id = space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED)
-        self.first_offset = end_offset(clients[0], self._topic, PARTITION)
+        self._topic, self._topic_id, self._partition = place
+        self.first_offset = end_offset(clients[0], self._topic, self._partition)
         self._clients = clients
         self._producer, self._consumer = Side(clients[0]), Side(clients[1])
         self._records = records
-        request = produce(self._topic, self._topic_id, PRODUCE_VERSION, PARTITION, batch)
+        request = produce(self._topic, self._topic_id, PRODUCE_VERSION, self._partition, batch)
         self._frame = request_frame(request, PRODUCE_VERSION, 1)
         self._next_offset = self.first_offset
 
@@ -166,7 +174,7 @@ class _Run:
         return found
 
     def _fetch(self) -> None:
-        wanted = fetch(self._topic, self._topic_id, FETCH_VERSION, [(PARTITION, self._next_offset)])
+        wanted = fetch(self._topic, self._topic_id, FETCH_VERSION, [(self._partition, self._next_offset)])
         self._consumer.send(request_frame(wanted, FETCH_VERSION, 1))
 
     def _arrived(self, answer: bytes) -> int:
@@ -212,7 +220,22 @@ def measure_end_to_end(
     if batch is None:
         batch, records = record_batch(RECORD_BYTES + 100, RECORD_BYTES)
         assert records == 1
-    run = _Run(subject, topics, batch, records)
+    space = subject.space(0)
+    place = Place(space.called(PRODUCED), topics.topic_id(space.tenant, PRODUCED), PARTITION)
+    return latencies_ms(subject, place, seconds, rate, batch, records, patience_s)
+
+
+def latencies_ms(
+    subject: Subject,
+    place: Place,
+    seconds: float,
+    rate: float,
+    batch: bytes,
+    records: int,
+    patience_s: float = PATIENCE_S,
+) -> list[float]:
+    """Send batches to a place; see `measure_end_to_end`."""
+    run = _Run(subject, place, batch, records)
     try:
         run.latencies_s(rate, WARM_UP)
         return [one * 1000 for one in run.latencies_s(rate, int(rate * seconds), patience_s)]

@@ -2,7 +2,8 @@
 
 One tenant of one gateway has a topic of either kind, so the two are one process in turns. Readers go on where each
 answer has ended, as consumers do; the one of virtual partitions has all that share a physical one, as it is in a group
-with no more members than there are physical partitions.
+with no more members than there are physical partitions. Latencies and throughput stand beside those of a direct
+connection.
 """
 
 import json
@@ -19,14 +20,15 @@ from statistics import median
 
 from bench.certificates import make_certificate
 from bench.client import RawClient
-from bench.end_to_end import end_after
+from bench.end_to_end import Place, end_after, latencies_ms
 from bench.frames import fetch, produce, read_response, record_batch, request_frame
 from bench.goals import Goal
 from bench.judged import run_judged
 from bench.kafka import BenchKafka
 from bench.laboratory import Laboratory, free_port
 from bench.measure import Sample, measure_throughput
-from bench.subjects import PLAINTEXT, Space, Subject
+from bench.percentiles import percentile
+from bench.subjects import PLAINTEXT, Space, Subject, physical
 from bench.table import Table
 from bench.topics import BATCH_BYTES, RECORD_BYTES, is_produced
 from bench.workloads import Workload
@@ -38,7 +40,9 @@ TENANT, PLAIN, DIVIDED = "divided", "plain", "divided"
 VIRTUAL, PHYSICAL = 1_000, 100
 SHARING = VIRTUAL // PHYSICAL
 WAYS = ("100 partitions", "1,000 virtual on 100")
+DIRECTLY = "100 partitions, direct"
 PRODUCE_TO_PLAIN, CONSUME_TO_PLAIN, MEMORY_MIB = 1.25, 2.0, 200.0
+ADDED_P99_MS, OPEN_LOOP_MB_S, TO_DIRECT = 3.0, 20, 0.9
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 CONNECTIONS = 4
 LEADERS_TIMEOUT_S = 60.0
@@ -59,9 +63,11 @@ class Pace:
     seconds: float = 0.6
     batches: int = 30
     """Of each virtual partition that is read."""
+    open_s: float = 2.0
+    """An open loop."""
 
 
-QUICK = Pace(1, 0.3, 10)
+QUICK = Pace(1, 0.3, 10, 1.0)
 
 
 def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
@@ -84,9 +90,36 @@ def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
                 bulk.add(row, way, sample.cpu_s_per_gib)
             sample = _read(subject, ends[way], pace.seconds)
             bulk.add("consume v12, all that share a partition", way, sample.cpu_s_per_gib)
+    beside = _beside_direct(laboratory, subject, pace)
     _use_all(subject)
     memory.add("most, with all of 1,000 written to, read and listed", WAYS[1], subject.peak_mib())
-    return [bulk, memory]
+    return [bulk, memory, *beside]
+
+
+def _beside_direct(laboratory: Laboratory, subject: Subject, pace: Pace) -> list[Table]:
+    """Measure an open loop end to end, and what can be written, beside a direct connection."""
+    direct = laboratory.direct()[0]
+    batch, records = record_batch(BATCH_BYTES, RECORD_BYTES)
+    rate = OPEN_LOOP_MB_S * 1_000_000 / len(batch)
+    plain, divided = f"{PLAIN}-produced", f"{DIVIDED}-produced"
+    ways = (
+        (DIRECTLY, direct, physical(TENANT, plain), 0),
+        (WAYS[0], subject, plain, 1),
+        # The first of a later group: brokers do not have it, and its batches are marked.
+        (WAYS[1], subject, divided, PHYSICAL + 2),
+    )
+    late = Table(f"end to end, {OPEN_LOOP_MB_S} MB/s in an open loop", PLAINTEXT, "ms", 2)
+    most = Table("throughput, produce v9, 64 KiB", PLAINTEXT, "MB/s", 0)
+    [(_, plain_work), _], [(_, divided_work), _] = (list(_producing(one)) for one in (False, True))
+    directly = replace(plain_work, make_frames=partial(_frames_to, physical(TENANT, plain)))
+    work = {DIRECTLY: directly, WAYS[0]: plain_work, WAYS[1]: divided_work}
+    for number in range(pace.rounds):
+        for way, through, topic, partition in ways if number % 2 else ways[::-1]:
+            found = latencies_ms(through, Place(topic, b"", partition), pace.open_s, rate, batch, records)
+            for share in (50, 99):
+                late.add(f"p{share}", way, percentile(found, share / 100))
+            most.add("four connections", way, measure_throughput(through, work[way], pace.seconds).mb_per_s)
+    return [late, most]
 
 
 def _make_topics(subject: Subject, pace: Pace) -> dict[str, dict[int, dict[int, int]]]:
@@ -134,6 +167,14 @@ def _create(client: RawClient, name: str, partitions: int, configs: dict[str, in
             return
         time.sleep(0.05)
     raise TimeoutError(f"{name} has no leaders")
+
+
+def _frames_to(topic: str, _space: Space, _client: RawClient, number: int) -> Iterator[bytes]:
+    batch, _ = record_batch(BATCH_BYTES, RECORD_BYTES)
+    data = ProduceRequest.PartitionProduceData(index=number, records=batch)
+    named = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])
+    request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[named])
+    return cycle([request_frame(request, PRODUCE_VERSION, 100 + n) for n in range(8)])
 
 
 def _producing(is_divided: bool) -> Iterator[tuple[str, Workload]]:
@@ -240,7 +281,7 @@ def _use_all(subject: Subject) -> None:
 
 def judge(tables: list[Table]) -> list[Goal]:
     """Return the goals with what was reached: ratios of rounds that stood side by side."""
-    bulk, memory = tables
+    bulk, memory, late, most = tables
     goals = []
     for row, values in bulk.rows.items():
         ratio = median(two / one for one, two in zip(values[WAYS[0]], values[WAYS[1]], strict=True))
@@ -249,6 +290,22 @@ def judge(tables: list[Table]) -> list[Goal]:
     for row, values in memory.rows.items():
         if row.startswith("most"):
             goals.append(Goal(f"memory, {row}", values[WAYS[1]][0], MEMORY_MIB, "MiB"))
+    added = [
+        one - other for one, other in zip(late.rows["p99"][WAYS[1]], late.rows["p99"][DIRECTLY], strict=True)
+    ]
+    row = f"p99 beyond the direct one, {OPEN_LOOP_MB_S} MB/s in an open loop"
+    goals.append(Goal(row, median(added), ADDED_P99_MS, "ms"))
+    [written] = most.rows.values()
+    ratio = median(one / other for one, other in zip(written[WAYS[1]], written[DIRECTLY], strict=True))
+    goals.append(
+        Goal(
+            "throughput, produce v9, 64 KiB",
+            ratio,
+            TO_DIRECT,
+            "of that of a direct connection",
+            is_least=True,
+        )
+    )
     return goals
 
 
