@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.records.codec.columns import ColumnRecord
+from support.brokers.kafka_versions import version_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import records_of
@@ -31,6 +32,9 @@ CLEANED_S = 150.0
 WAIT_S = 60.0
 ROUNDS = 5
 TICK = b"tick"
+
+KEEPS_DELETIONS = tuple(map(int, version_under_test().split("."))) < (3, 1)
+"""Whether records without a value may stay in a compacted log for good, as before KIP-534."""
 
 Pairs = list[tuple[str, str | None]]
 Kept = dict[int, dict[str, str | None]]
@@ -66,22 +70,34 @@ def await_cleaned(direct: RawClient, tick: Callable[[], None], topics: Collectio
     left = [(topic, partition) for topic in topics for partition in range(PHYSICAL)]
     while left:
         left = [place for place in left if not _is_cleaned(stored_in(direct, *place))]
-        assert time.monotonic() < deadline, {place: stored_in(direct, *place) for place in left}
+        assert time.monotonic() < deadline, left
         tick()
         time.sleep(0.5)
 
 
 def stored_in(direct: RawClient, topic: str, partition: int) -> list[ColumnRecord]:
-    """Return the records of a physical partition, as the broker has them."""
-    batches = split_batches(memoryview(records_of(direct, topic, partition)), is_whole=False)
-    return [
-        one for batch in batches if not batch.is_control for one in read_columns(batch, plenty()).records()
-    ]
+    """Return the records of a physical partition, as the broker has them; a Fetch has those of one segment."""
+    found: list[ColumnRecord] = []
+    offset = 0
+    while data := records_of(direct, topic, partition, offset):
+        for batch in split_batches(memoryview(data), is_whole=False):
+            offset = max(offset, batch.base_offset + batch.last_offset_delta + 1)
+            found += [] if batch.is_control else read_columns(batch, plenty()).records()
+    return found
 
 
 def _is_cleaned(records: list[ColumnRecord]) -> bool:
     own = [one for one in records if TICK not in (one.key or b"")]
-    return len(own) == len({one.key for one in own}) and all(one.value is not None for one in own)
+    is_gone = KEEPS_DELETIONS or all(one.value is not None for one in own)
+    return len(own) == len({one.key for one in own}) and is_gone
+
+
+def left_of(found: Kept) -> Kept:
+    """Return what was read without what deletes a key, where brokers keep that."""
+    return {
+        partition: {key: one for key, one in kept.items() if one is not None or not KEEPS_DELETIONS}
+        for partition, kept in found.items()
+    }
 
 
 def tick(endpoint: Endpoint, topics: Collection[str]) -> None:
@@ -114,4 +130,4 @@ def read_all(endpoint: Endpoint, topic: str) -> Kept:
             if key != TICK.decode():
                 assert key not in found[message.partition()]
                 found[message.partition()][key] = None if value is None else value.decode()
-    return dict(found)
+    return left_of(found)
