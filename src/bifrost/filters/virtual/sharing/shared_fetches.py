@@ -290,6 +290,8 @@ def keep(exchange: Exchange, place: Place, partition: Any, records: bytes | memo
     if end <= one.fetch_offset:
         return
     known.note_records(one.fetch_offset, shared.poll.end)
+    if partition.aborted_transactions:
+        return  # Each consumer is told by the broker which of its own to drop.
     if len(records) > MAX_BYTES or not known.is_wanted or not view.tenant.has_room(len(records)):
         return
     aborted = partition.aborted_transactions
