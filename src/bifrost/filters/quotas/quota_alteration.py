@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bifrost.wire.messages import AlterClientQuotasRequest
 
 _DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+ROUNDS = 16
+"""Steps that an entity counts as: it costs some 100 us, and a pause is possible after 64 steps (wire/steps.pyx)."""
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ class QuotaAlterationFilter(RequestFilter):
         if not scope.quotas.may_set(scope.namespace.tenant):
             return _denied(request)
         alterations = _judge(scope, request)
-        changes = tuple(one.change for one in alterations if one.change is not None)
+        changes = tuple(one.change for one in in_steps(alterations) if one.change is not None)
         if request.validate_only or not changes:
             return _answer(alterations, None)
         if scope.state is None:
@@ -89,7 +91,7 @@ def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]
     table = scope.quotas.table(path)
     found: dict[frozenset[tuple[str, str | None]], _Alteration] = {}
     added: set[QuotaEntity] = set()
-    for entry in in_steps(request.entries):
+    for entry in in_steps(request.entries, ROUNDS):
         parts = read_parts(entry.entity)
         key = frozenset(parts.items())
         ops: dict[str, float | None] = {}

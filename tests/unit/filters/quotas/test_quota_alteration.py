@@ -16,6 +16,7 @@ from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.tenancy.quotas.quota_record import quota_body, quota_key
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.steps import set_pause
 from support.stage import messages
 from support.stage.playbook import Playbook, client_sends, to_client
 from support.stage.stage import PORTS, Stage, account
@@ -335,3 +336,16 @@ def test_entities_of_very_many_parts_or_keys_are_refused_without_a_look_at_all(
             )
         )
     )
+
+
+def test_entities_are_judged_with_pauses_between_few_of_them(stage: Stage, state: StateOnStage) -> None:
+    pauses: list[int] = []
+    request = alter(*(entry({"user": f"u{number}"}, **{RATE: 1.0}) for number in range(100)))
+    set_pause(lambda: pauses.append(1))
+    try:
+        step = QuotaAlterationFilter().on_request(asked_below(stage, state, ()), request)
+    finally:
+        set_pause(None)
+
+    assert isinstance(step, StateChange)
+    assert len(pauses) >= 20, "a pause after 64 steps, so after some five entities"
