@@ -66,8 +66,14 @@ def counted(gateway: GatewayProcess, name: str) -> int:
 class Group:
     """Consumers of a group, each with a thread of its own."""
 
-    def __init__(self, endpoint: Endpoint, topic: str, group: str, **options: Any) -> None:
-        self.topic, self.group = topic, group
+    def __init__(
+        self, endpoint: Endpoint, topic: str, group: str, *, is_behind: bool = False, **options: Any
+    ) -> None:
+        """Join later; `is_behind`: there are records already, and none is read before all have joined.
+
+        What librdkafka holds when a partition is resumed it may give twice, so nothing is paused where records come.
+        """
+        self.topic, self.group, self._is_behind = topic, group, is_behind
         self._options = {
             **endpoint.for_confluent,
             "group.id": group,
@@ -83,7 +89,7 @@ class Group:
         self._threads = [threading.Thread(target=self._consume, args=(one,)) for one in range(MEMBERS)]
 
     def start(self) -> None:
-        """Let all join, and wait until each has its partition; nothing is read before that."""
+        """Let all join, and wait until each has its partition."""
         for one in self._threads:
             one.start()
         self.until(lambda: len(self.owners) == VIRTUAL and len(set(self.owners.values())) == MEMBERS)
@@ -111,7 +117,7 @@ class Group:
         """Wait until so many records were read, and see that no more come."""
         self.until(lambda: sum(map(len, self.read.values())) >= count)
         time.sleep(1)
-        assert sum(map(len, self.read.values())) == count
+        assert sum(map(len, self.read.values())) == count, dict(self.read)
 
     def _consume(self, number: int) -> None:
         try:
@@ -120,11 +126,11 @@ class Group:
                 def assigned(one: Consumer, partitions: list[Any]) -> None:
                     self.owners.update({place.partition: number for place in partitions})
                     one.assign(partitions)
-                    if not self._starts.is_set():
+                    if self._is_behind and not self._starts.is_set():
                         one.pause(partitions)
 
                 consumer.subscribe([self.topic], on_assign=assigned)
-                is_paused = True
+                is_paused = self._is_behind
                 while not self._stop.is_set():
                     if is_paused and self._starts.is_set() and consumer.assignment():
                         consumer.resume(consumer.assignment())
@@ -167,7 +173,7 @@ def test_a_group_that_starts_behind_reads_at_most_twice_what_there_is(
     numbers = range(500)
     produce(endpoint, even, numbers)
     there_is = len(numbers) * VIRTUAL * RECORD_BYTES
-    group = Group(endpoint, even, unique("group"))
+    group = Group(endpoint, even, unique("group"), is_behind=True)
     group.start()
     before, shared = counted(dividing, FETCHED), counted(dividing, SHARED)
     try:
@@ -216,14 +222,14 @@ def test_a_group_gets_the_records_of_committed_transactions_alone(
         for number in range(40):
             producer.begin_transaction()
             for partition in range(VIRTUAL):
-                producer.produce(even, b"%010d" % (number // 2), partition=partition)
+                producer.produce(even, b"%010d" % number, partition=partition)
             if number % 2:
                 producer.commit_transaction(WAIT_S)
             else:
                 assert producer.flush(WAIT_S) == 0
                 producer.abort_transaction(WAIT_S)
         group.await_records(20 * VIRTUAL)
-        behind = Group(endpoint, even, unique("behind"))
+        behind = Group(endpoint, even, unique("behind"), is_behind=True)
         behind.start()
         try:
             behind.await_records(20 * VIRTUAL)
@@ -232,8 +238,8 @@ def test_a_group_gets_the_records_of_committed_transactions_alone(
     finally:
         group.stop()
 
-    check(group, range(20))
-    check(behind, range(20))
+    check(group, range(1, 40, 2))
+    check(behind, range(1, 40, 2))
     assert counted(dividing, SHARED) > shared
 
 
