@@ -7,11 +7,13 @@ from collections import defaultdict
 from contextlib import closing
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from support.clients.endpoint import Endpoint
 
 WAIT_S = 60.0
+STORED_S = 120.0
+"""To read all that is stored, on a busy machine and with a broker that was just lost."""
 RATIO = 3
 RULES = [
     {"topics": ["even-*"], "virtual": 12, "physical": 4},
@@ -83,3 +85,21 @@ def read(endpoint: Endpoint, topic: str, group: str, count: int, **options: Any)
         if count:
             consumer.commit(asynchronous=False)
     return dict(found)
+
+
+def stored(endpoint: Endpoint, topic: str, size: int, **options: Any) -> Read:
+    """Return what each virtual partition has, from its beginning to its end, also while others write."""
+    found: Read = defaultdict(list)
+    own = {"group.id": "all", "enable.auto.commit": False, "enable.partition.eof": True, **options}
+    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
+        consumer.assign([TopicPartition(topic, one, 0) for one in range(size)])
+        at_end: set[int] = set()
+        deadline = time.monotonic() + STORED_S
+        while len(at_end) < size:
+            assert time.monotonic() < deadline, at_end
+            for message in consumer.consume(500, 0.5):
+                if message.error() is None:
+                    found[message.partition()].append(message.value().decode())
+                else:
+                    at_end.add(message.partition())
+    return found

@@ -9,7 +9,7 @@ import logging
 import os
 import random
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.mortal_client import TRANSACTIONAL_ID, MortalClient
 from support.gateways.gateway_process import INITECH, GatewayProcess
+from support.virtual_topics import stored
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ def check(
     reader: MortalClient,
     last: list[str],
 ) -> None:
-    by_partition = stored(endpoint, topic, size)
+    by_partition = stored(endpoint, topic, size, **{"isolation.level": "read_committed"})
     values = [value for found in by_partition.values() for value in found]
     assert {value for value, count in Counter(values).items() if count > 1} == set()
     assert set(last) <= set(values)
@@ -145,24 +146,6 @@ def check(
     while set(reader.done) != set(values) or lag(endpoint, topic, size):
         assert time.monotonic() < deadline, (len(set(values) - set(reader.done)), lag(endpoint, topic, size))
         time.sleep(0.5)
-
-
-def stored(endpoint: Endpoint, topic: str, size: int) -> dict[int, list[str]]:
-    """Return what each virtual partition has that is committed, from its beginning to its end."""
-    found: dict[int, list[str]] = defaultdict(list)
-    own = {"group.id": "all", "enable.auto.commit": False, "enable.partition.eof": True}
-    with closing(Consumer(endpoint.for_confluent | own | {"isolation.level": "read_committed"})) as consumer:
-        consumer.assign([TopicPartition(topic, one, 0) for one in range(size)])
-        at_end: set[int] = set()
-        deadline = time.monotonic() + WAIT_S
-        while len(at_end) < size:
-            assert time.monotonic() < deadline, len(at_end)
-            for message in consumer.consume(500, 0.5):
-                if message.error() is None:
-                    found[message.partition()].append(message.value().decode())
-                else:
-                    at_end.add(message.partition())
-    return found
 
 
 def lag(endpoint: Endpoint, topic: str, size: int) -> int:

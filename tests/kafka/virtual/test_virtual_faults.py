@@ -7,13 +7,11 @@ producer without idempotence writes a record again when a broker's answer is los
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from contextlib import closing
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
@@ -30,6 +28,7 @@ from support.clients.steady_load import (
 )
 from support.gateways.gateway_process import INITECH, GatewayProcess
 from support.java.java_clients import JavaClients, lacks_sasl
+from support.virtual_topics import stored
 
 WAIT_S = 120.0
 """A broker is missed after 6 s, and a busy machine takes its time."""
@@ -92,25 +91,6 @@ def make_topics(endpoint: Endpoint, loads: list[SteadyLoad]) -> None:
         time.sleep(0.05)
 
 
-def stored(endpoint: Endpoint, topic: str) -> dict[int, list[str]]:
-    """Return what each virtual partition has, from its beginning to its end."""
-    found: dict[int, list[str]] = defaultdict(list)
-    own = {"group.id": "all", "enable.auto.commit": False, "enable.partition.eof": True}
-    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
-        places = [TopicPartition(topic, one, 0) for one in range(size_of(topic))]
-        consumer.assign(places)
-        at_end: set[int] = set()
-        deadline = time.monotonic() + WAIT_S
-        while len(at_end) < len(places):
-            assert time.monotonic() < deadline, at_end
-            for message in consumer.consume(500, 0.5):
-                if message.error() is None:
-                    found[message.partition()].append(message.value().decode())
-                else:
-                    at_end.add(message.partition())
-    return found
-
-
 def numbers_of(values: list[str]) -> list[int]:
     return [int(value.rpartition(" ")[2]) for value in values]
 
@@ -152,7 +132,7 @@ def test_acknowledged_records_are_there_once_whatever_is_killed(
 
 
 def check(endpoint: Endpoint, load: SteadyLoad) -> None:
-    by_partition = stored(endpoint, load.topic)
+    by_partition = stored(endpoint, load.topic, size_of(load.topic))
     counts = Counter(value for values in by_partition.values() for value in values)
     assert set(load.acknowledged) <= counts.keys(), load.name
     assert load.read <= counts.keys(), load.name
