@@ -17,6 +17,8 @@ from bench.laboratory import run_child
 
 DIVIDED, SHARED_BY = "divided", 128
 """A topic with virtual partitions, as many as may share a physical one."""
+COMPACTED = "compacted"
+"""The same with keys for the log cleaner."""
 MASKED, SEALED = "masked", "sealed"
 """Topics whose records filters change: fields of JSON values, and whole batches."""
 USER_PREFIX = "made-by-attacker-"
@@ -68,7 +70,10 @@ def add_features(
             ),
         ],
     }
-    own["virtual_partitions"] = [{"topics": [DIVIDED], "virtual": SHARED_BY, "physical": 1}]
+    own["virtual_partitions"] = [
+        {"topics": [DIVIDED], "virtual": SHARED_BY, "physical": 1},
+        {"topics": [COMPACTED], "virtual": SHARED_BY, "physical": 1, "compacted": True},
+    ]
     own["filters"] = [
         {
             "name": "Masking",

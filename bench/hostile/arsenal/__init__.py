@@ -3,6 +3,7 @@
 from bench.hostile.arsenal import (
     administration,
     bytes_held,
+    compacted_topics,
     configs,
     connections,
     every_api,
@@ -27,6 +28,7 @@ __all__ = [
     "ATTACKS",
     "administration",
     "bytes_held",
+    "compacted_topics",
     "configs",
     "connections",
     "every_api",

@@ -16,6 +16,7 @@ from bench.hostile.field import Field
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
+    ConsumerGroupHeartbeatRequest,
     CreateTopicsRequest,
     EndTxnRequest,
     FindCoordinatorRequest,
@@ -172,3 +173,44 @@ def virtual_offsets(field: Field) -> Iterator[None]:
     ]
     yield
     field.flood(frames, connections=4)
+
+
+@attack("members of the newer protocol that own masses of partitions of masses of topics", has_features=True)
+def virtual_heartbeats(field: Field) -> Iterator[None]:
+    with _client(field):
+        pass
+    new = ConsumerGroupHeartbeatRequest
+    owned, names = [], [DIVIDED, *(f"t{one}" for one in range(field.size(10_000)))]
+    for topic in range(field.size(100)):
+        partitions = list(range(field.size(2_000)))
+        owned.append(new.TopicPartitions(topic_id=topic.to_bytes(16, "big"), partitions=partitions))
+    frames = []
+    for number, more in enumerate(({"topic_partitions": owned}, {"subscribed_topic_names": names}) * 20):
+        request = new(
+            group_id=f"g{number % 7}",
+            member_id=f"member-{number}",
+            member_epoch=0,
+            rebalance_timeout_ms=60_000,
+            **({"subscribed_topic_names": [DIVIDED], "topic_partitions": []} | more),
+        )
+        frames.append(field.frame(request, 1))
+    yield
+    field.flood(frames, connections=4)
+
+
+@attack(
+    "two hundred connections that each fetch all virtual partitions from a place of its own",
+    has_features=True,
+)
+def virtual_shared_fetches(field: Field) -> Iterator[None]:
+    batch, _ = record_batch(16 * 1024, 100, int(time.time() * 1000))
+    count = field.size(200)
+    with _client(field) as client:
+        for _ in range(count):
+            client.request(produce(DIVIDED, b"", 9, 0, batch), 9)
+    frames = [
+        request_frame(fetch(DIVIDED, b"", 12, [(one, 100 * place) for one in range(SHARED_BY)]), 12, 1)
+        for place in range(count)
+    ]
+    yield
+    field.flood(frames, connections=200)
