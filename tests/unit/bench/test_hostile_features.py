@@ -4,7 +4,7 @@ from typing import Any
 
 from bench.hostile.arsenal import ATTACKS
 from bench.hostile.arsenal.records import GZIP, ZSTD, bomb, record_of
-from bench.hostile.features import DIVIDED, MASKED, SEALED, add_features
+from bench.hostile.features import COMPACTED, DIVIDED, MASKED, SEALED, add_features
 
 from bifrost.config.load import load
 from bifrost.records.codec.client_batch import as_batch, read_columns
@@ -37,7 +37,10 @@ def test_the_configuration_is_one_with_all_that_is_attacked(tmp_path: Path) -> N
     assert own.acls is not None
     assert own.allow_quota_changes
     assert own.auth.stored_users is not None
-    assert [one.topics for one in own.virtual_partitions] == [(DIVIDED,)]
+    assert [(one.topics, one.compacted) for one in own.virtual_partitions] == [
+        ((DIVIDED,), False),
+        ((COMPACTED,), True),
+    ]
     assert [rule.topics for one in own.filters for rule in one.rules] == [(MASKED,), (SEALED,)]
     assert [one.single_address for one in config.proxy.listener_sets] == [False, True]
     assert config.proxy.control is not None
@@ -47,7 +50,11 @@ def test_the_configuration_is_one_with_all_that_is_attacked(tmp_path: Path) -> N
 def test_each_feature_is_attacked() -> None:
     featured = {name for name, one in ATTACKS.items() if one.has_features}
 
-    for beginning in ("acl-", "quota-", "user-", "admin-api-", "virtual-", "filtered-", "masked-", "sealed-"):
+    beginnings = (
+        *("acl-", "quota-", "user-", "admin-api-", "virtual-", "compacted-"),
+        *("filtered-", "masked-", "sealed-"),
+    )
+    for beginning in beginnings:
         assert any(name.startswith(beginning) for name in featured), beginning
     assert any(name.startswith("single-address-") for name in featured)
 
