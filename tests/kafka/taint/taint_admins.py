@@ -47,7 +47,14 @@ def make_topics(side: Side) -> None:
     admin = AdminClient(side.endpoint.for_confluent | {"client.id": side.named("admin")})
     configs = {"retention.ms": side.config_value}
     names = [*SHARED, *side.own_topics]
-    done(admin.create_topics([NewTopic(name, 2, -1, config=configs) for name in names]))
+    compact = configs | {"cleanup.policy": "compact"}
+    topics = [
+        NewTopic(
+            name, side.partitions_of(name), -1, config=compact if name == side.compacted_topic else configs
+        )
+        for name in names
+    ]
+    done(admin.create_topics(topics))
     _await_topics(admin, set(names))
     for name, described in done(admin.describe_topics(TopicCollection(names))).items():
         most = described.topic_id.get_most_significant_bits()

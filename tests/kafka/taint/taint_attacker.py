@@ -42,10 +42,10 @@ class Sent:
     """Pairs of an API and a version in the first round."""
 
 
-def make_own(side: Side, endpoint: Endpoint) -> Own:
-    """Make what the forged requests name beside the forged: the sender's own."""
+def make_own(side: Side, endpoint: Endpoint, partitions: int = 1) -> Own:
+    """Make what the forged requests name beside the forged: the sender's own, topics of so many partitions."""
     with RoutedClient(endpoint, client_id=side.named("own")) as client:
-        ids = {topic: create_topic(client, topic) for topic in ("orders", "billing")}
+        ids = {topic: create_topic(client, topic, partitions) for topic in ("orders", "billing")}
         for topic in ids:
             produce(client, topic, [b"the sender's own"])
         request = InitProducerIdRequest(transactional_id="own-transaction", transaction_timeout_ms=10_000)

@@ -135,15 +135,37 @@ def confluent_large(side: Side, stop: threading.Event) -> int:
     return len(numbers)
 
 
+def confluent_virtual_partitions(side: Side, stop: threading.Event) -> int:
+    """Batches of every codec in virtual partitions, read by a KIP-848 group."""
+    topic, group = side.divided_topic, side.named("dividers")
+    return _stream(side, stop, topic, group, codecs=CODECS, group_protocol="consumer")
+
+
+def confluent_compacted(side: Side, stop: threading.Event) -> int:
+    """The same in a compacted topic, whose keys the gateway changes, read by a classic group."""
+    return _stream(side, stop, side.compacted_topic, side.named("compacters"), codecs=CODECS)
+
+
 def confluent_transactions(side: Side, stop: threading.Event) -> int:
     """Consume, transform and produce in transactions, of which every third is aborted."""
-    topic, group = SHARED[2], side.named("copiers")
-    producer = _producer(side, topic, transactional_id=side.named("transaction"))
+    return _transactions(side, stop, SHARED[0], SHARED[2], "copiers")
+
+
+def confluent_virtual_transactions(side: Side, stop: threading.Event) -> int:
+    """The same from virtual partitions to virtual partitions of another topic."""
+    return _transactions(side, stop, side.divided_topic, side.committed_topic, "movers")
+
+
+def _transactions(side: Side, stop: threading.Event, source_topic: str, topic: str, group: str) -> int:
+    producer = _producer(side, topic, transactional_id=side.named(f"transaction-{group}"))
     _until_done(lambda: producer.init_transactions(WAIT_S))
     read: list[tuple[bytes, bytes, str]] = []
     committed = 0
-    with closing(_consumer(side, group)) as source, closing(_consumer(side, side.named("audit"))) as target:
-        source.subscribe([SHARED[0]])
+    with (
+        closing(_consumer(side, side.named(group))) as source,
+        closing(_consumer(side, side.named(f"audit-{group}"))) as target,
+    ):
+        source.subscribe([source_topic])
         target.subscribe([topic])
         for turn in itertools.count():
             if stop.is_set():
@@ -153,7 +175,7 @@ def confluent_transactions(side: Side, stop: threading.Event) -> int:
             if turn % 3 < 2:
                 values = [side.value(topic, number) for number in range(committed, committed + 50)]
             if _transact(
-                side, producer, source if taken else None, values, committed, is_aborted=turn % 3 == 2
+                side, topic, producer, source if taken else None, values, committed, is_aborted=turn % 3 == 2
             ):
                 committed += 50
             read += _take(side, target, 0.01)
@@ -166,6 +188,7 @@ def confluent_transactions(side: Side, stop: threading.Event) -> int:
 
 def _transact(
     side: Side,
+    topic: str,
     producer: Producer,
     source: Consumer | None,
     values: list[bytes],
@@ -174,7 +197,6 @@ def _transact(
     is_aborted: bool,
 ) -> bool:
     """Write records in one transaction, with the position of a consumer, and return whether it was committed."""
-    topic = SHARED[2]
     producer.begin_transaction()
     try:
         for number, value in enumerate(values, first):

@@ -15,6 +15,7 @@ from taint_side import Side
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.namespaces.alias_table import Access
+from bifrost.tenancy.virtual_partitions.tagged_batches import CLAIM, TAG
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.clients.endpoint import Endpoint
@@ -78,6 +79,7 @@ def upstream_secrets(kafka: EmbeddedKafka, gateway_topics: Mapping[str, bytes]) 
     """
     fixed = [Secret("a physical prefix", MARK.encode()), Secret("the cluster ID", kafka.cluster_id.encode())]
     fixed += [Secret("where the gateway listens", BEHIND.encode())]
+    fixed += [Secret("a mark of a virtual partition", one) for one in (TAG, CLAIM)]
     addresses = [address_secrets(HOST, kafka.broker_port(node_id)) for node_id in kafka.node_ids]
     ids = [id_secrets(f"ID of {name}", topic_id) for name, topic_id in gateway_topics.items()]
     return [*fixed, *chain.from_iterable(addresses + ids)]

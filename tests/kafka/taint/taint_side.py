@@ -13,6 +13,7 @@ from support.clients.endpoint import Endpoint
 
 SHARED = ("shared", "aio-shared", "copied")
 """Topics that both tenants have; `copied` is written in transactions."""
+VIRTUAL, PHYSICAL = 12, 4
 RECORD_BYTES = 700
 LARGE_BYTES = 24_000
 """Of the records that make up most of the traffic."""
@@ -30,6 +31,8 @@ class Side:
     marker: str = field(default_factory=_hex)
     config_value: str = field(default_factory=lambda: str(10**15 + secrets.randbelow(10**17)))
     """A retention in ms that cannot be guessed."""
+    is_divided: bool = False
+    """Whether some of its topics have virtual partitions."""
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     endpoint: Endpoint = field(init=False)
     disturbed: threading.Event = field(default_factory=threading.Event)
@@ -46,7 +49,41 @@ class Side:
     @property
     def own_topics(self) -> tuple[str, ...]:
         """Topics that only this tenant has."""
-        return self.named("own"), self.named("packed"), self.named("codecs"), self.named("large")
+        plain = self.named("own"), self.named("packed"), self.named("codecs"), self.named("large")
+        return (*plain, *self.virtual_topics) if self.is_divided else plain
+
+    @property
+    def virtual_topics(self) -> tuple[str, ...]:
+        """Topics with virtual partitions, which a tenant has that `is_divided`."""
+        return self.divided_topic, self.committed_topic, self.compacted_topic
+
+    @property
+    def divided_topic(self) -> str:
+        """One with virtual partitions."""
+        return self.named("divided")
+
+    @property
+    def committed_topic(self) -> str:
+        """Another one, which is written in transactions."""
+        return self.named("committed")
+
+    @property
+    def compacted_topic(self) -> str:
+        """One with virtual partitions that is compacted."""
+        return self.named("compacted")
+
+    def partitions_of(self, topic: str) -> int:
+        """How many partitions of a topic the tenant sees."""
+        return VIRTUAL if topic in self.virtual_topics else 2
+
+    @property
+    def virtual_partitions(self) -> list[dict[str, Any]]:
+        """The section of the tenant's configuration."""
+        numbers = {"virtual": VIRTUAL, "physical": PHYSICAL}
+        return [
+            {"topics": [self.divided_topic, self.committed_topic], **numbers},
+            {"topics": [self.compacted_topic], **numbers, "compacted": True},
+        ]
 
     def value(self, stream: str, number: int) -> bytes:
         """The value of a record: hex, so that no number of the protocol can occur in it."""
