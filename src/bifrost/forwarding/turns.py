@@ -17,6 +17,8 @@ from bifrost.forwarding.load import Load
 
 SLICE_NS = 1_000_000
 """One slice, 1 ms: short beside the latencies of a broker, long beside what it costs to change over."""
+PAUSE_S = 0.001
+"""Behind a slice of a tenant over its budget: so it has a half of the time or less, as its budget by default."""
 
 
 class Worker(Protocol):
@@ -34,6 +36,7 @@ class Turns:
         schedule: Callable[[Callable[[], None]], object],
         now_ns: Callable[[], int],
         load_of: Callable[[str], Load] | None = None,
+        later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         """Begin with no work.
 
@@ -42,10 +45,11 @@ class Turns:
             now_ns: a monotonic clock, in nanoseconds.
             load_of: returns where the time of a tenant's slices is noted; one that is over its budget has no turn
                 while others wait.
+            later: calls what it is given after so many seconds; None: there are no pauses.
         """
-        self._schedule, self._now_ns, self._load_of = schedule, now_ns, load_of
+        self._schedule, self._now_ns, self._load_of, self._later = schedule, now_ns, load_of, later
         self._until_ns = 0
-        self._is_scheduled = False
+        self._is_scheduled = self._is_paused = False
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
 
     @property
@@ -63,6 +67,8 @@ class Turns:
     def wait(self, tenant: str, worker: Worker) -> None:
         """Let a connection wait for a slice, if it does not wait yet."""
         self._queue(tenant)[worker] = None
+        if self._is_paused and not self._is_over_budget(tenant):
+            self._go_on()
         self._soon()
 
     def work_off(self, tenant: str | None, worker: Worker | None) -> None:
@@ -87,16 +93,35 @@ class Turns:
 
     def _whose_turn(self) -> str:
         """Return the tenant that comes next: the first within its budget, or else the first of all."""
-        if self._load_of is not None:
-            for tenant in self._waiting:
-                if not self._load_of(tenant).is_over_budget:
-                    return tenant
+        for tenant in self._waiting:
+            if not self._is_over_budget(tenant):
+                return tenant
         return next(iter(self._waiting))
+
+    def _is_over_budget(self, tenant: str) -> bool:
+        return self._load_of is not None and self._load_of(tenant).is_over_budget
 
     def _soon(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._next)
+
+    def _after_pause(self) -> None:
+        """Give the next slice after a pause, unless a tenant within its budget comes before."""
+        if self._later is None:
+            self._soon()
+        elif not self._is_scheduled:
+            self._is_scheduled = self._is_paused = True
+            self._later(PAUSE_S, self._end_pause)
+
+    def _end_pause(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._next()
+
+    def _go_on(self) -> None:
+        self._is_paused = False
+        self._schedule(self._next)
 
     def _next(self) -> None:
         """Begin a round: give its slice to the tenant whose turn it is, and what is left of it to those behind."""
@@ -104,7 +129,17 @@ class Turns:
         if not self._waiting:
             return
         # Until the next round no other work begins, unless all who wait are done before the slice is over.
-        self._soon()
+        self._is_scheduled = True
+        try:
+            self._give_slice()
+        finally:
+            self._is_scheduled = False
+            if self._waiting and all(map(self._is_over_budget, self._waiting)):
+                self._after_pause()
+            else:
+                self._soon()
+
+    def _give_slice(self) -> None:
         ended_ns = self._now_ns()
         until_ns, is_done = ended_ns + SLICE_NS, True
         while self._waiting and is_done and ended_ns < until_ns:

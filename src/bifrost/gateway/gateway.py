@@ -96,7 +96,7 @@ class Gateway:
         secured = self.client_authenticators.secure(config)
         in_flight = InFlightLimits(soon, peers.new_load, peers.again, peers.counter("waits"))
         made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, peers)
-        self.turns = Turns(soon, monotonic_ns, in_flight.load)
+        self.turns = Turns(soon, monotonic_ns, in_flight.load, later)
         """Whose large work is done next."""
         self.departures, self.handshakes, self.connects = paced_calls(soon, monotonic_ns)
         self.budgets = TimeBudgets(in_flight, later, monotonic_ns, self._brokers_of)

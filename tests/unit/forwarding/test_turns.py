@@ -3,14 +3,28 @@
 import contextlib
 from collections.abc import Callable
 
-from bifrost.forwarding.turns import SLICE_NS, Turns
+from bifrost.forwarding.load import Load
+from bifrost.forwarding.turns import PAUSE_S, SLICE_NS, Turns
 
 
 class Stopwatch:
-    def __init__(self) -> None:
+    def __init__(self, loads: dict[str, Load] | None = None) -> None:
         self.now_ns = 1
         self.rounds: list[Callable[[], None]] = []
-        self.turns = Turns(self.rounds.append, lambda: self.now_ns)
+        self.pauses: list[tuple[float, Callable[[], None]]] = []
+        self.turns = Turns(
+            self.rounds.append,
+            lambda: self.now_ns,
+            None if loads is None else loads.__getitem__,
+            lambda delay_s, call: self.pauses.append((delay_s, call)),
+        )
+
+    def end_pauses(self) -> list[float]:
+        """End all that were begun, and return how long they had to be, in seconds."""
+        due, self.pauses[:] = list(self.pauses), []
+        for _, call in due:
+            call()
+        return [delay_s for delay_s, _ in due]
 
     def round(self) -> None:
         due, self.rounds[:] = list(self.rounds), []
@@ -121,3 +135,72 @@ def test_a_worker_that_fails_is_forgotten() -> None:
         watch.round()
 
     assert watch.turns.waiting == 0
+
+
+def _loads(**is_over: bool) -> dict[str, Load]:
+    found = {name: Load() for name in is_over}
+    for name, one in found.items():
+        one.is_over_budget = is_over[name]
+    return found
+
+
+def test_a_pause_follows_each_slice_of_a_tenant_over_its_budget() -> None:
+    watch, log = Stopwatch(_loads(acme=True)), list[str]()
+    watch.turns.wait("acme", Job("acme", 3, log))
+
+    watch.round()
+    for done in (1, 2):
+        assert len(log) == done
+        assert not watch.rounds
+        assert watch.turns.until_ns() == 0, "no other work begins within the pause"
+        assert watch.end_pauses() == [PAUSE_S]
+
+    assert log == ["acme"] * 3
+    assert not watch.pauses
+    watch.round()
+    assert watch.turns.until_ns() > 0
+
+
+def test_a_tenant_within_its_budget_does_not_wait_for_the_end_of_a_pause() -> None:
+    watch, log = Stopwatch(_loads(acme=True, globex=False)), list[str]()
+    watch.turns.wait("acme", Job("acme", 3, log))
+    watch.round()
+    watch.turns.wait("globex", Job("globex", 2, log))
+
+    watch.round()
+    assert log == ["acme", "globex"]
+    assert watch.end_pauses() == [PAUSE_S]
+    assert log == ["acme", "globex"], "the pause that was broken off begins nothing"
+    watch.round()
+    assert log == ["acme", "globex", "globex", "acme"], "the rest of the slice is for the one behind"
+    assert not watch.rounds
+    assert watch.end_pauses() == [PAUSE_S]
+    assert log[4:] == ["acme"]
+
+
+def test_no_pause_follows_where_a_tenant_within_its_budget_waits_or_none() -> None:
+    watch, log = Stopwatch(_loads(acme=True, globex=False)), list[str]()
+    watch.turns.wait("acme", Job("acme", 1, log))
+    watch.round()
+    assert not watch.pauses
+
+    watch.turns.wait("globex", Job("globex", 2, log))
+    watch.turns.wait("acme", Job("acme", 1, log))
+    while watch.rounds:
+        watch.round()
+
+    assert log == ["acme", "globex", "globex", "acme"]
+    assert not watch.pauses
+
+
+def test_a_worker_that_goes_within_a_pause_leaves_nothing_to_do() -> None:
+    watch, log = Stopwatch(_loads(acme=True)), list[str]()
+    job = Job("acme", 3, log)
+    watch.turns.wait("acme", job)
+    watch.round()
+    watch.turns.forget("acme", job)
+
+    watch.end_pauses()
+
+    assert log == ["acme"]
+    assert watch.turns.until_ns() > 0
