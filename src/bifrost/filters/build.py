@@ -79,11 +79,11 @@ _UNLESS_USUAL = {
 """Fields that make a filter necessary: a request for all topics, topics by ID, permitted operations, errors about a
 name."""
 
-_QUOTAS: "dict[int, tuple[AnyFilter, ...]]" = {
+_QUOTAS = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (LoadedLater("quota_description", "QuotaDescriptionFilter"),),
     ApiKey.ALTER_CLIENT_QUOTAS: (LoadedLater("quota_alteration", "QuotaAlterationFilter"),),
 }
-_USERS: "dict[int, tuple[AnyFilter, ...]]" = {
+_USERS = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
         PermittedUsers(Operation.DESCRIBE, "user_description", "UserDescriptionFilter"),
     ),
@@ -133,6 +133,18 @@ def load_record_filters() -> ModuleType:
 def load_virtual_partitions() -> ModuleType:
     """Load the filters of virtual partitions likewise, and return the module by which they begin."""
     return import_module("bifrost.filters.virtual.virtual_topics")
+
+
+def load_quota_filters() -> None:
+    """Load the filters of requests about quotas likewise, where a tenant may set some."""
+    for (one,) in _QUOTAS.values():
+        one.load()
+
+
+def load_user_filters() -> None:
+    """Load the filters of requests about users likewise, where a tenant may have some."""
+    for (one,) in _USERS.values():
+        one.load()
 
 
 def _filters() -> "dict[int, tuple[AnyFilter, ...]]":

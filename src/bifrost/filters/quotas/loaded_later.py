@@ -15,9 +15,13 @@ class LoadedLater(RequestFilter):
         self._module, self._name = module, name
         self._filter: AnyFilter | None = None
 
-    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
-        """Let the filter decide."""
+    def load(self) -> AnyFilter:
+        """Load the module now, unless it is; return the filter."""
         if self._filter is None:
             module = import_module(f"{__package__}.{self._module}")
             self._filter = getattr(module, self._name)()
-        return self._filter.on_request(exchange, request)
+        return self._filter
+
+    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
+        """Let the filter decide."""
+        return self.load().on_request(exchange, request)

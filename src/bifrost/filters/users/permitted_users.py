@@ -26,6 +26,13 @@ class PermittedUsers(RequestFilter):
         self._operation, self._module, self._name = operation, module, name
         self._filter: AnyFilter | None = None
 
+    def load(self) -> AnyFilter:
+        """Load the module now, unless it is; return the filter."""
+        if self._filter is None:
+            module = import_module(f"{__package__}.{self._module}")
+            self._filter = getattr(module, self._name)()
+        return self._filter
+
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Let the filter decide, if the client may ask it."""
         users, guard = exchange.scope.users, exchange.scope.guard
@@ -34,7 +41,4 @@ class PermittedUsers(RequestFilter):
         if guard is not None and not guard.may_cluster(self._operation):
             guard.deny(self._operation)
             return FORWARD
-        if self._filter is None:
-            module = import_module(f"{__package__}.{self._module}")
-            self._filter = getattr(module, self._name)()
-        return self._filter.on_request(exchange, request)
+        return self.load().on_request(exchange, request)

@@ -13,7 +13,9 @@ from bifrost.config.model import Config
 from bifrost.config.name_template import DEFAULT_MARK
 from bifrost.filters.build import (
     load_access_filters,
+    load_quota_filters,
     load_record_filters,
+    load_user_filters,
     load_virtual_partitions,
 )
 from bifrost.forwarding.shares import Shares
@@ -62,6 +64,10 @@ class TenantSettings:
             load_record_filters()
         if any(one.virtual_partitions for one in tenants):
             load_virtual_partitions()
+        if any(one.allow_quota_changes for one in tenants):
+            load_quota_filters()
+        if any(one.auth.stored_users for one in tenants):
+            load_user_filters()
         upstreams = {one.name: config.cluster_of(one).name for one in tenants}
         return cls(
             tenants={one.name: one for one in tenants},
