@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from bifrost.records.codec.client_batch import as_batch
 from bifrost.records.codec.errors import CorruptBatch, TooLarge
@@ -137,3 +138,26 @@ def test_the_walk_pauses() -> None:
 
     assert before >= 20
     assert pauses.count >= 2 * before - 2
+
+
+def test_a_record_of_16_mib_is_copied_with_pauses() -> None:
+    """In one go that would take 8 ms."""
+    value = bytes(16 * 1024 * 1024 - 4096)
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 25,
+    )
+    builder.append(0, timestamp=0, key=b"k", value=value, headers=[])
+    records = bytes(builder.build())[HEADER:]
+    with counted_pauses() as pauses:
+        made, _ = with_group(records, 1, 1, budget())
+        before = pauses.count
+        assert bytes(memoryview(without_group(made, 1, 1, budget(1 << 25)))) == records
+
+    assert before >= 50
+    assert pauses.count >= 2 * before
