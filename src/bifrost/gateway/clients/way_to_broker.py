@@ -192,7 +192,8 @@ def load_router() -> "type[Router]":
     That takes some 40 ms, in which an event loop would serve no client: a listener that has such an address does it
     before its first client comes.
     """
-    import bifrost.gateway.routing.dispatch  # noqa: F401  # A router begins with it.
+    import bifrost.gateway.brokers.cluster_routes
+    import bifrost.gateway.routing.dispatch  # noqa: F401  # A router begins with both.
     from bifrost.gateway.routing.router import Router
 
     return Router
