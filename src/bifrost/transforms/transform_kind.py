@@ -5,6 +5,7 @@ A new kind needs a name in `FilterName`, its keys in `FilterConfig`, and a modul
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
@@ -73,7 +74,8 @@ class TransformKind:
     """Whether no other transform can read the records between it and the broker: it is the one next to that."""
 
 
+@cache
 def kind_of(name: FilterName) -> TransformKind:
-    """Return the kind of a filter, and load its module if that was not done before."""
+    """Return the kind of a filter, and load its module if that was not done before: it is asked for each topic."""
     kind: TransformKind = import_module(f"bifrost.transforms.{_MODULES[name]}").KIND
     return kind
