@@ -70,10 +70,9 @@ def add_features(
             ),
         ],
     }
-    own["virtual_partitions"] = [
-        {"topics": [DIVIDED], "virtual": SHARED_BY, "physical": 1},
-        {"topics": [COMPACTED], "virtual": SHARED_BY, "physical": 1, "compacted": True},
-    ]
+    numbers = {"virtual": SHARED_BY, "physical": 1}
+    compacted = {"topics": [COMPACTED], **numbers, "compacted": True}
+    own["virtual_partitions"] = [{"topics": [DIVIDED], **numbers}, compacted]
     own["filters"] = [
         {
             "name": "Masking",

@@ -80,15 +80,15 @@ _UNLESS_USUAL = {
 name."""
 
 _QUOTAS = {
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: (LoadedLater("quota_description", "QuotaDescriptionFilter"),),
-    ApiKey.ALTER_CLIENT_QUOTAS: (LoadedLater("quota_alteration", "QuotaAlterationFilter"),),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: LoadedLater("quota_description", "QuotaDescriptionFilter"),
+    ApiKey.ALTER_CLIENT_QUOTAS: LoadedLater("quota_alteration", "QuotaAlterationFilter"),
 }
 _USERS = {
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
-        PermittedUsers(Operation.DESCRIBE, "user_description", "UserDescriptionFilter"),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: PermittedUsers(
+        Operation.DESCRIBE, "user_description", "UserDescriptionFilter"
     ),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
-        PermittedUsers(Operation.ALTER, "user_alteration", "UserAlterationFilter"),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: PermittedUsers(
+        Operation.ALTER, "user_alteration", "UserAlterationFilter"
     ),
 }
 """What stands before the refusal of requests about users."""
@@ -99,8 +99,10 @@ def build_plans() -> Plans:
     """Return the plans of a gateway that isolates namespaces, with those of clients that ACLs apply to."""
     filters = _filters()
     refused: dict[int, tuple[AnyFilter, ...]] = {
-        api_key: (*_USERS.get(api_key, ()), RefusedFilter(answer)) for api_key, answer in REFUSED.items()
+        api_key: (RefusedFilter(answer),) for api_key, answer in REFUSED.items()
     }
+    for api_key, one in _USERS.items():
+        refused[api_key] = (one, *refused[api_key])
 
     def guarded() -> Plans:
         acls = load_access_filters()
@@ -137,13 +139,13 @@ def load_virtual_partitions() -> ModuleType:
 
 def load_quota_filters() -> None:
     """Load the filters of requests about quotas likewise, where a tenant may set some."""
-    for (one,) in _QUOTAS.values():
+    for one in _QUOTAS.values():
         one.load()
 
 
 def load_user_filters() -> None:
     """Load the filters of requests about users likewise, where a tenant may have some."""
-    for (one,) in _USERS.values():
+    for one in _USERS.values():
         one.load()
 
 
@@ -188,7 +190,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.SHARE_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
         ApiKey.STREAMS_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
         **_heartbeat_filters(),
-        **_QUOTAS,
+        **{api_key: (one,) for api_key, one in _QUOTAS.items()},
         ApiKey.SHARE_FETCH: (broker_address,),
         ApiKey.SHARE_ACKNOWLEDGE: (broker_address,),
     }
