@@ -19,6 +19,10 @@ DIVIDED, SHARED_BY = "divided", 128
 """A topic with virtual partitions, as many as may share a physical one."""
 COMPACTED = "compacted"
 """The same with keys for the log cleaner."""
+DIVISIONS = [
+    {"topics": [DIVIDED], "virtual": SHARED_BY, "physical": 1},
+    {"topics": [COMPACTED], "virtual": SHARED_BY, "physical": 1, "compacted": True},
+]
 MASKED, SEALED = "masked", "sealed"
 """Topics whose records filters change: fields of JSON values, and whole batches."""
 USER_PREFIX = "made-by-attacker-"
@@ -70,9 +74,7 @@ def add_features(
             ),
         ],
     }
-    numbers = {"virtual": SHARED_BY, "physical": 1}
-    compacted = {"topics": [COMPACTED], **numbers, "compacted": True}
-    own["virtual_partitions"] = [{"topics": [DIVIDED], **numbers}, compacted]
+    own["virtual_partitions"] = DIVISIONS
     own["filters"] = [
         {
             "name": "Masking",
