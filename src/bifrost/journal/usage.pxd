@@ -52,7 +52,7 @@ cdef class Usage:
     cdef bytes last_name
     cdef TopicUsage last
     cdef int last_slot
-    cdef int64_t decided         # how often Python code decided about a name; one of 256 bytes counts twice
+    cdef int64_t decided         # about how many names Python code decided; one of 256 bytes counts twice
     cdef dict groups, transactional_ids    # None where none was named
     cdef bytes last_access_name
     cdef TopicUsage last_access

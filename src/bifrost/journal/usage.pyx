@@ -34,12 +34,13 @@ from libc.string cimport memcmp, memcpy
 
 from bifrost.wire.program cimport MAX_DEPTH, Level, Op, enter_tag, push
 from bifrost.wire.reader cimport (
-    ARRAY, BYTES, END, FIXED, INT8, INT16, INT32, MISS_STEPS, SKIP, STRING, TAGS, UUID, be16, be32, be64, close_frame, is_zero_uuid, need,
-    need_whole, open_frame, out_of_steps, read_count, read_length, read_marker, read_string_length, read_varint,
+    ARRAY, BYTES, END, FIXED, INT8, INT16, INT32, LONG_NAME_BITS, MISS_STEPS, SKIP, STRING, TAGS, UUID, be16, be32, be64,
+    close_frame, is_zero_uuid, need, need_whole, open_frame, out_of_steps, read_count, read_length, read_marker,
+    read_string_length, read_varint,
 )
 
 cdef enum:
-    LONG_NAME_BITS = 8     # a name of 30 KiB takes as long as a hundred usual ones
+    RESOLVED = 2           # so often as to find out a name takes it to find out whose it is, and to make its counters
     TALLY_TOPIC = 1
     TALLY_RECORDS = 2
     TALLY_ERROR = 3
@@ -221,7 +222,7 @@ cdef class Usage:
         key = PyBytes_FromStringAndSize(<const char*>name, size)
         found = PyDict_GetItemWithError(known, key)
         if found == NULL:
-            self.decided += 1 + (size >> LONG_NAME_BITS)
+            self.decided += RESOLVED * (1 + (size >> LONG_NAME_BITS))
             topic = self.resolve(self, slot, key, is_physical)
             if topic.is_folded:
                 return topic  # Its names would be without bound.
@@ -250,7 +251,7 @@ cdef class Usage:
         if found != NULL:
             one = <TopicUsage><object>found
         else:
-            self.decided += 1 + (size >> LONG_NAME_BITS)
+            self.decided += RESOLVED * (1 + (size >> LONG_NAME_BITS))
             one = self.resolve(self, slot, key, False)
             if not one.is_folded:  # Else its names would be without bound.
                 # Made only now: most clients' messages name no group.

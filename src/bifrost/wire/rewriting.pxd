@@ -46,6 +46,7 @@ cdef class RecordWay:
 cdef class Names:
     cdef public list tables
     cdef readonly object missing
+    cdef readonly int64_t miss_steps     # rounds that a name stands for that is in no table
     cdef object replacement(self, int slot, bytes name, Reader* r)
 
 

@@ -32,13 +32,24 @@ class Names:
         missing: asked with (slot, name) when the slot's table is None or lacks the name. It may put what
             it answers into the table; `rewrite` does not. None: the frame cannot be rewritten in place.
             It may call these functions.
+        base: the names that `missing` asks in its turn, if it does; their tables are taken over.
+        steps: how many rounds of a loop a name stands for that is in no table, besides those of `base`: MISS_STEPS for
+            what takes as long as to find out a name of the namespace.
     """
 
     tables: list[dict[bytes, bytes] | None]
     """By slot, 1 to 9 (0 is unused): name to replacement; strings as UTF-8, UUIDs as 16 bytes. Then SLOT_ADDRESS.
     A topic may have a RecordWay in a table that only the engine reads."""
 
-    def __init__(self, missing: Callable[[int, bytes], bytes | RecordWay | None]) -> None: ...
+    miss_steps: int
+    """Rounds of a loop that a name stands for that is in no table, those of `base` included."""
+
+    def __init__(
+        self,
+        missing: Callable[[int, bytes], bytes | RecordWay | None],
+        base: Names | None = None,
+        steps: int = ...,
+    ) -> None: ...
     @property
     def missing(self) -> Callable[[int, bytes], bytes | None]:
         """The function given to the constructor."""

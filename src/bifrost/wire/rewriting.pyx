@@ -36,16 +36,15 @@ from bifrost.wire.program cimport (
     DECODE, MAX_DEPTH, PARTITION, SLOTS, TOPIC_ID, TOPIC_NAME, TRANSACTIONAL_ID, USUAL, WAY, Level, Op, enter_tag, note_codes, push
 )
 from bifrost.wire.reader cimport (
-    ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS, UUID,
-    be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame, out_of_steps, read_count,
-    read_length, read_marker, read_string_length, read_varint, step,
+    ADDRESS, ARRAY, BYTES, CODE, END, FIXED, INT16, INT32, LONG_NAME_BITS, MAX_STRING, MISS_STEPS, SKIP, STRING, TAGS,
+    UUID, be16, be32, close_frame, fail, is_zero_uuid, need, need_whole, note_code, number_size, open_frame,
+    out_of_steps, read_count, read_length, read_marker, read_string_length, read_varint, step,
 )
 from bifrost.wire.window cimport memoryview_data, memoryview_size, owner_of, window
 
 cdef enum:
     SLICE = 4096           # bytes: longer runs are cheaper to slice than to copy
     OPEN = 2               # of `walk`: what is left of the frame needs no change
-    LONG_NAME_BITS = 8     # a name of 30 KiB takes as long as a hundred usual ones, and is no topic's
 
 
 cdef class RecordTrip:
@@ -123,9 +122,11 @@ cdef class RecordWay:
 cdef class Names:
     """One direction of one namespace: what each name is on the other side."""
 
-    def __init__(self, missing):
+    def __init__(self, missing, Names base=None, int64_t steps=MISS_STEPS):
         self.missing = missing
-        self.tables = [None] * SLOTS
+        self.tables = [None] * SLOTS if base is None else [*base.tables]
+        # A name that no layer knows is asked for in each of them.
+        self.miss_steps = steps if base is None else base.miss_steps + steps
 
     cdef object replacement(self, int slot, bytes name, Reader* r):
         cdef PyObject* known
@@ -137,7 +138,7 @@ cdef class Names:
             known = PyDict_GetItemWithError(<dict?>table, name)
             if known != NULL:
                 return <object>known
-        r.steps -= MISS_STEPS * (1 + (PyBytes_GET_SIZE(name) >> LONG_NAME_BITS))
+        r.steps -= self.miss_steps * (1 + (PyBytes_GET_SIZE(name) >> LONG_NAME_BITS))
         if r.hot and r.steps < 0:
             return None
         return self.missing(slot, name)

@@ -13,12 +13,15 @@ from bifrost.wire.framer import Framer
 from support.gateways.journalling import StillClock, journal, rows, written
 from support.physical_names import physical_name
 from support.stage import messages
+from support.stage.divided import divided
 from support.stage.fake_transport import FakeTransport, framed, receive
 from support.stage.playbook import request_frame, response_frame
 from support.stage.stage import Stage
 
 MOST = 128
 """Names that are decided about at once."""
+MOST_OF_TWO = 56
+"""The same where two layers of names decide: those of the namespace, and of virtual partitions."""
 
 TENANT = "initech"
 VERSION = 7
@@ -122,6 +125,16 @@ def test_small_requests_that_come_together_share_what_one_may_cost(stage: Stage)
     assert receive_at_once(session, [heartbeat("another group", 1000)]) == 0, "the next bytes begin anew"
 
 
+def test_names_that_more_layers_decide_about_are_fewer(stage: Stage) -> None:
+    divided(stage, "divided", tenant=TENANT)
+    session = stage.play(TENANT).session
+    session.receive_from_client(heartbeat("known", 1))
+    many = [heartbeat(f"group{number}", number) for number in range(2, 200)]
+
+    assert receive_at_once(session, many) == len(many) - MOST_OF_TWO
+    assert receive_at_once(session, [heartbeat("known", number) for number in range(200, 1000)]) == 0
+
+
 def test_topics_that_are_written_down_each_time_share_it_as_well(stage: Stage, told: Journal) -> None:
     session = stage.play("acme").session
     session.receive_from_client(asked(100, 1))  # acme may name none of them.
@@ -135,6 +148,7 @@ def test_topics_that_the_journal_knows_do_not(stage: Stage, told: Journal) -> No
     session = begin(stage, 100)
     many = [asked(100, number) for number in range(2, 8)]
 
-    assert receive_at_once(session, many) == 0
+    assert receive_at_once(session, many[:1]) == 0, "their counters are made anew with each interval"
+    assert receive_at_once(session, many[1:]) == 0
     counted = rows(written(told, ends_interval=True), "topic", api="ListOffsets")
     assert {one["requests"] for one in counted} == {len(many)}

@@ -1,6 +1,12 @@
+from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
 from bifrost.forwarding.lane_names import lane_names
 from bifrost.tenancy.brokers import BrokerPorts
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
+from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
+from bifrost.wire.api_keys import ApiKey
 from support.physical_names import prefix_of
+from support.stage.filtered import headers, topics_of
+from support.stage.guards import allow, guard_of
 from support.stage.stage import PORTS, Stage
 
 OTHER_PORTS = BrokerPorts(advertised_host="other.example.com", start=9093, end=9095, broker_id_base=1)
@@ -30,3 +36,20 @@ def test_another_namespace_has_names_of_its_own(stage: Stage) -> None:
     assert acme.to_physical is not globex.to_physical
     assert acme.to_virtual is not globex.to_virtual
     assert unchanged.client_id_prefix is None
+
+
+def test_a_name_that_no_layer_knows_costs_more_with_each_of_them(stage: Stage) -> None:
+    guard = guard_of(stage, allow("READ", "orders"))
+    records = topics_of(stage, headers({"topics": ["orders"]}, add=[{"key": "region", "value": "eu"}]))
+    virtual = TenantVirtualTopics([PartitionRule(("orders",), PartitionMap(5, 2))]).topics(
+        guard.namespace, guard
+    )
+    layers = (None, None, None), (guard, None, None), (guard, records, None), (guard, records, virtual)
+    costs = []
+    for one in layers:
+        names = lane_names(guard.namespace, PORTS, *one).of_api(ApiKey.LIST_OFFSETS)
+        answers = lane_names(guard.namespace, PORTS, *one).of_api(ApiKey.FETCH)
+        assert names.to_physical.miss_steps == answers.to_virtual.miss_steps
+        costs.append(names.to_physical.miss_steps)
+
+    assert costs == [64, 224, 544, 624]

@@ -12,7 +12,7 @@ from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.reader import Flag, Kind
 from bifrost.wire.rewriting import Names, rewrite
 from support.physical_names import physical_name
-from support.stage.rewriting import END, HEAD, TOPIC, TOPIC_ID, TRANSACTION, names, rewritten
+from support.stage.rewriting import END, GROUP, HEAD, TOPIC, TOPIC_ID, TRANSACTION, names, rewritten
 
 
 def produce(*names: str, records: bytes = b"\x01" * 80, partitions: int = 1) -> ProduceRequest:
@@ -174,6 +174,15 @@ class TestSegments:
 class TestNames:
     program = compile_program("ProduceRequest", 9, PRODUCE)
     frame = produce_frame(produce("orders", "refunds"))
+
+    def test_names_above_others_begin_with_their_tables(self):
+        base = names(table={b"orders": b"o"})
+        above = Names(lambda slot, name: None, base)
+        above.tables[GROUP] = {}
+
+        assert above.tables[TOPIC] is base.tables[TOPIC]
+        assert base.tables[GROUP] is None
+        assert above.miss_steps > base.miss_steps
 
     def test_only_what_is_missing_is_asked_for(self):
         asked = []

@@ -43,6 +43,9 @@ MAX_REMEMBERED = 4096
 """Names and chains of topics remembered, of each kind: more than a client uses at a time. Beyond it that memory is
 emptied."""
 
+_MISS_STEPS = 320
+"""Rounds of a loop that a name stands for of which is found out whether filters are for it: 10 to 20 us."""
+
 _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
 
 
@@ -154,8 +157,7 @@ class RecordTopics:
     def _table(self, seen: _Seen, base: Names) -> Names:
         names = self._tables.get((seen, base))
         if names is None:
-            made = Names(lambda slot, value: self._found(made, base, seen, slot, value))
-            made.tables = [*base.tables]
+            made = Names(lambda slot, value: self._found(made, base, seen, slot, value), base, _MISS_STEPS)
             for slot in _SLOTS:
                 made.tables[slot] = {}
             names = self._tables[seen, base] = made

@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 MAX_REMEMBERED = 4096
 """Names of topics remembered in each table: more than a client uses at a time. Beyond it that memory is emptied."""
 
+_MISS_STEPS = 80
+"""Rounds of a loop that a name stands for of which is found out whether it has virtual partitions: 2 to 5 us."""
+
 _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
 _NAMES = (OffsetGroupNamesFilter(),)
 _WITH_RECORDS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
@@ -249,9 +252,10 @@ class VirtualTopics:
             made = Names(
                 lambda slot, value: self._found(
                     made, base, slot, value, is_answer=is_answer, has_ways=has_ways
-                )
+                ),
+                base,
+                _MISS_STEPS,
             )
-            made.tables = [*base.tables]
             for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID, entities.SLOT_NEW_TOPIC):
                 made.tables[slot] = {}
             names = self._tables[is_answer, has_ways, base] = made

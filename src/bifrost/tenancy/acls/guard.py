@@ -34,6 +34,9 @@ that memory is emptied."""
 MAX_REMEMBERED_BYTES = 512
 """Longer names are decided about each time: no topic has one."""
 
+_MISS_STEPS = 160
+"""Rounds of a loop that a name stands for about which is decided: 5 to 10 us."""
+
 _READ = Operation.READ.bit | Operation.DESCRIBE.bit | Operation.DESCRIBE_CONFIGS.bit
 _SHARED: Mapping[str, int] = {"read": _READ, "read-write": _READ | Operation.WRITE.bit}
 """What may be done at most with a topic that another owner shares, by `Access`, a bit for each operation. Its configs
@@ -208,8 +211,7 @@ class Guard:
 
 def _guarded(base: Names, missing: Callable[[Names, int, bytes], bytes | None]) -> Names:
     """Return names with tables of their own for what rights are about, and those of `base` for the rest."""
-    names = Names(lambda slot, value: missing(names, slot, value))
-    names.tables = [*base.tables]
+    names = Names(lambda slot, value: missing(names, slot, value), base, _MISS_STEPS)
     for slot in _REMEMBERED:
         names.tables[slot] = {}
     return names
