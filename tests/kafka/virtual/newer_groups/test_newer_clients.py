@@ -16,7 +16,7 @@ from support.brokers import kafka_cluster as tools
 from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_fixtures import UniqueName
-from support.java.java_clients import JavaClients
+from support.java.java_clients import JavaClients, JavaError
 from support.virtual_topics import EACH, WAIT_S, Read, expected, produce, read
 
 pytestmark = pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)  # For librdkafka and Java.
@@ -114,6 +114,23 @@ def test_a_partition_never_has_two_members(
     assert owners.changes > 2 * size
 
 
+def commit(java: JavaClients, consumer: int) -> None:
+    """Commit, again while the consumer has not heard of its newer epoch yet.
+
+    That ends its `commitSync` with an exception, as with brokers before KIP-1251. What it has read stays its own
+    meanwhile: partitions are given up within `poll` alone.
+    """
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            java("commit", consumer)
+            return
+        except JavaError as failure:
+            if "stale member epoch" not in str(failure) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
+
+
 class Reading:
     """Java consumers of one group, and what all of them have read."""
 
@@ -145,7 +162,7 @@ class Reading:
             for _, partition, _, value in records:
                 self.read[partition].append(value)
             if records:
-                java("commit", consumer)
+                commit(java, consumer)
         found = {
             number: [partition for _, partition in java("assignment", consumer)]
             for number, (java, consumer) in self.members.items()

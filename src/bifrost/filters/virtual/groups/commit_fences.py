@@ -13,8 +13,8 @@ the name of a member that cannot exist as well: if that is unknown, the group is
 first answer counts.
 
 An epoch must be that of the member. Coordinators with KIP-1251 (from 4.2 on) take a commit with an older one for a
-partition that the member has had since then; here it is STALE_MEMBER_EPOCH, after which clients commit with their new
-epoch.
+partition that the member has had since then; here it is STALE_MEMBER_EPOCH, as before that KIP: the client commits
+again once it has its new epoch, or its application does (commitSync of Java).
 
 Source: ClassicGroup.validateOffsetCommit, ClassicGroup.validateOffsetDelete, ConsumerGroup.validateOffsetCommit,
 ConsumerGroup.validateOffsetFetch, OffsetMetadataManager.validateTransactionalOffsetCommit.
