@@ -28,9 +28,9 @@ from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
 from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
+from bifrost.filters.loaded_later import LoadedLater
 from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.plan import Plans
-from bifrost.filters.quotas.loaded_later import LoadedLater
 from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topics.automatic_creation import AutomaticCreationFilter
 from bifrost.filters.topics.metadata import MetadataFilter
@@ -80,8 +80,12 @@ _UNLESS_USUAL = {
 name."""
 
 _QUOTAS = {
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: LoadedLater("quota_description", "QuotaDescriptionFilter"),
-    ApiKey.ALTER_CLIENT_QUOTAS: LoadedLater("quota_alteration", "QuotaAlterationFilter"),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: LoadedLater(
+        "bifrost.filters.quotas.quota_description", "QuotaDescriptionFilter"
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: LoadedLater(
+        "bifrost.filters.quotas.quota_alteration", "QuotaAlterationFilter"
+    ),
 }
 _USERS = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: PermittedUsers(

@@ -4,15 +4,14 @@ All other requests go on to the filter that refuses them. The modules are loaded
 never get one, and a module takes memory.
 """
 
-from importlib import import_module
-
-from bifrost.filters.filter import AnyFilter, Exchange, RequestFilter
+from bifrost.filters.filter import Exchange
+from bifrost.filters.loaded_later import LoadedLater
 from bifrost.filters.steps import FORWARD, RequestStep
 from bifrost.tenancy.acls.acl_binding import Operation
 from bifrost.wire.message import Message
 
 
-class PermittedUsers(RequestFilter):
+class PermittedUsers(LoadedLater):
     """A filter of requests about users, which stands for one of a module that is not loaded yet."""
 
     def __init__(self, operation: Operation, module: str, name: str) -> None:
@@ -23,15 +22,8 @@ class PermittedUsers(RequestFilter):
             module: the name of the module.
             name: the name of the class.
         """
-        self._operation, self._module, self._name = operation, module, name
-        self._filter: AnyFilter | None = None
-
-    def load(self) -> AnyFilter:
-        """Load the module now, unless it is; return the filter."""
-        if self._filter is None:
-            module = import_module(f"{__package__}.{self._module}")
-            self._filter = getattr(module, self._name)()
-        return self._filter
+        super().__init__(f"{__package__}.{module}", name)
+        self._operation = operation
 
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Let the filter decide, if the client may ask it."""
@@ -41,4 +33,4 @@ class PermittedUsers(RequestFilter):
         if guard is not None and not guard.may_cluster(self._operation):
             guard.deny(self._operation)
             return FORWARD
-        return self.load().on_request(exchange, request)
+        return super().on_request(exchange, request)

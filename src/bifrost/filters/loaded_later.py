@@ -11,15 +11,14 @@ class LoadedLater(RequestFilter):
     """A filter of requests that stands for one of a module that is not loaded yet."""
 
     def __init__(self, module: str, name: str) -> None:
-        """Stand for the filter class `name` of `module`, which is in this package."""
+        """Stand for the filter class `name` of `module`."""
         self._module, self._name = module, name
         self._filter: AnyFilter | None = None
 
     def load(self) -> AnyFilter:
         """Load the module now, unless it is; return the filter."""
         if self._filter is None:
-            module = import_module(f"{__package__}.{self._module}")
-            self._filter = getattr(module, self._name)()
+            self._filter = getattr(import_module(self._module), self._name)()
         return self._filter
 
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from bifrost.filters.filter import RequestFilter
+from bifrost.filters.loaded_later import LoadedLater
 from bifrost.filters.quotas import quota_alteration, quota_description
-from bifrost.filters.quotas.loaded_later import LoadedLater
 from bifrost.filters.steps import Answer
 from support.stage import messages
 from support.stage.stage import Stage
@@ -29,7 +29,7 @@ def test_a_gateway_that_starts_has_not_loaded_them() -> None:
 def test_the_first_request_loads_one(
     stage: Stage, module: object, found: type[RequestFilter], request_: object
 ) -> None:
-    later = LoadedLater(getattr(module, "__name__", "").rpartition(".")[2], found.__name__)
+    later = LoadedLater(getattr(module, "__name__", ""), found.__name__)
 
     step = later.on_request(stage.exchange(1), request_)  # type: ignore[arg-type]
 
