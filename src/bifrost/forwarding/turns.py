@@ -68,7 +68,7 @@ class Turns:
         """Let a connection wait for a slice, if it does not wait yet."""
         self._queue(tenant)[worker] = None
         if self._is_paused and not self._is_over_budget(tenant):
-            self._go_on()
+            self._is_paused = self._is_scheduled = False
         self._soon()
 
     def work_off(self, tenant: str | None, worker: Worker | None) -> None:
@@ -106,38 +106,26 @@ class Turns:
             self._is_scheduled = True
             self._schedule(self._next)
 
-    def _after_pause(self) -> None:
-        """Give the next slice after a pause, unless a tenant within its budget comes before."""
-        if self._later is None:
-            self._soon()
-        elif not self._is_scheduled:
-            self._is_scheduled = self._is_paused = True
-            self._later(PAUSE_S, self._end_pause)
-
     def _end_pause(self) -> None:
+        """Go on, unless a tenant within its budget has ended the pause before."""
         if self._is_paused:
             self._is_paused = False
             self._next()
 
-    def _go_on(self) -> None:
-        self._is_paused = False
-        self._schedule(self._next)
-
     def _next(self) -> None:
         """Begin a round: give its slice to the tenant whose turn it is, and what is left of it to those behind."""
-        self._is_scheduled = False
         if not self._waiting:
+            self._is_scheduled = False
             return
         # Until the next round no other work begins, unless all who wait are done before the slice is over.
-        self._is_scheduled = True
         try:
             self._give_slice()
         finally:
-            self._is_scheduled = False
-            if self._waiting and all(map(self._is_over_budget, self._waiting)):
-                self._after_pause()
+            if self._later is not None and self._waiting and self._is_over_budget(self._whose_turn()):
+                self._is_paused = True
+                self._later(PAUSE_S, self._end_pause)
             else:
-                self._soon()
+                self._schedule(self._next)
 
     def _give_slice(self) -> None:
         ended_ns = self._now_ns()
