@@ -49,7 +49,6 @@ def _names_at(namespace: Namespace, addresses: BrokerAddresses) -> Names:
         known[value] = found = host.encode() + _PORT.pack(port)
         return found
 
-    names = Names(missing)
-    names.tables = [*namespace.to_virtual.tables]
+    names = Names(missing, namespace.to_virtual, 0)
     names.tables[SLOT_ADDRESS] = known
     return names
