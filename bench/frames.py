@@ -35,11 +35,13 @@ def read_response(api_key: int, version: int, frame: bytes) -> Any:
     return decode(compile_layout(schema.name, version), frame, offset)
 
 
-def record_batch(max_bytes: int, record_bytes: int, timestamp_ms: int = LONG_AGO_MS) -> tuple[bytes, int]:
+def record_batch(
+    max_bytes: int, record_bytes: int, timestamp_ms: int = LONG_AGO_MS, key: bytes | None = None
+) -> tuple[bytes, int]:
     """Return an uncompressed record batch (v2, its CRC valid) that is full, and how many records it holds."""
     builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=max_bytes)
     records = 0
-    while builder.append(timestamp=timestamp_ms, key=None, value=_value(record_bytes)) is not None:
+    while builder.append(timestamp=timestamp_ms, key=key, value=_value(record_bytes)) is not None:
         records += 1
     builder.close()
     batch = bytes(builder.buffer())

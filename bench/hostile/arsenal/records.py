@@ -56,9 +56,10 @@ def _crc32c(data: bytes) -> int:
     return int(calc_crc32c(data))
 
 
-def record_of(size: int) -> bytes:
+def record_of(size: int, key: bytes | None = None) -> bytes:
     """Return one record with a value of zeros, as it stands in a batch."""
-    body = b"\0\0\0\1" + zigzag(size) + bytes(size) + b"\0"
+    keyed = b"\1" if key is None else zigzag(len(key)) + key
+    body = b"\0\0\0" + keyed + zigzag(size) + bytes(size) + b"\0"
     return zigzag(len(body)) + body
 
 

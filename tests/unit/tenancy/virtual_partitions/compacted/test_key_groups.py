@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from bifrost.records.codec.client_batch import as_batch
+from bifrost.records.codec.columns import ColumnRecord
 from bifrost.records.codec.errors import CorruptBatch, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.tenancy.virtual_partitions.compacted.key_groups import (
@@ -13,6 +13,7 @@ from bifrost.tenancy.virtual_partitions.compacted.key_groups import (
     without_group,
 )
 from support.clients.keyed_batches import plain_batch
+from support.records.record_columns import batch_of
 from support.stage.counted_pauses import counted_pauses
 
 HEADER = 61
@@ -143,17 +144,7 @@ def test_the_walk_pauses() -> None:
 def test_a_record_of_16_mib_is_copied_with_pauses() -> None:
     """In one go that would take 8 ms."""
     value = bytes(16 * 1024 * 1024 - 4096)
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=1 << 25,
-    )
-    builder.append(0, timestamp=0, key=b"k", value=value, headers=[])
-    records = bytes(builder.build())[HEADER:]
+    records = batch_of([ColumnRecord(0, 0, b"k", value)])[HEADER:]
     with counted_pauses() as pauses:
         made, _ = with_group(records, 1, 1, budget())
         before = pauses.count
