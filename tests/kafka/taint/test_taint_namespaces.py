@@ -6,43 +6,34 @@ a member of that namespace, whatever they ask for, while its own user works in i
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pytest
 from taint_admins import confluent_admin, make_topics, python_admin
-from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
-from taint_batches import unpacked
+from taint_attacker import ATTACKER, attack, make_loot, make_own
 from taint_clients import confluent_classic, confluent_codecs, confluent_consumer_protocol
 from taint_gateway import BEHIND, OwnTopics, upstream_secrets
-from taint_search import Exposure, Secret, exposures, exposures_of
+from taint_search import Secret, exposures
 from taint_secrets import secrets_of
 from taint_side import Side
+from taint_work import LIMIT_S, MAX_SHOWN, Attacker, ends_of, work
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
+from bifrost.wire.entities import SERVED
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.clients.tap import Connection, Tap, api_keys_of
 from support.forgery.closed_namespace import ClosedNamespace
-from support.forgery.forged_requests import Loot
-from support.forgery.victim import BusyVictim, Victim
+from support.forgery.victim import Victim
 from support.gateways.gateway_process import HOST, GatewayProcess
 from support.physical_names import prefix_of
 
 CLOSED = ClosedNamespace("clan")
 TENANT, (VICTIM, SIBLING, OUTSIDER) = CLOSED.tenant, CLOSED.users
-WORK_S = 10.0
-LIMIT_S = 300.0
-MAX_SHOWN = 5
 STREAMS = (confluent_classic, confluent_consumer_protocol, confluent_codecs)
 ADMINS = (confluent_admin, python_admin)
 
@@ -50,29 +41,13 @@ pytestmark = [pytest.mark.timeout(LIMIT_S), pytest.mark.needs_api(ApiKey.STREAMS
 
 
 @dataclass
-class Outsider:
-    """One of the users to whom the namespace is closed."""
-
-    side: Side
-    loot: Loot
-    sent: Sent = field(default_factory=Sent)
-    connections: list[Connection] = field(default_factory=list)
-
-
-@dataclass
 class Recorded:
     """What came of the work."""
 
     secrets: list[Secret]
-    outsiders: list[Outsider]
+    outsiders: list[Attacker]
     own: list[Connection]
     """Those of the namespace's own user."""
-
-
-def ends_of(api_key: ApiKey) -> list[int]:
-    """Return the oldest and the newest version: test_taint.py tries all of them."""
-    served = sorted(served_versions(api_key) or ())
-    return sorted({served[0], served[-1]}) if served else []
 
 
 def side_of(user: str, endpoint: Endpoint) -> Side:
@@ -81,24 +56,6 @@ def side_of(user: str, endpoint: Endpoint) -> Side:
     side.endpoint = replace(endpoint, username=user)
     make_topics(side)
     return side
-
-
-def work(victim: Victim, jobs: list[Callable[[threading.Event], int]]) -> None:
-    """Let all work at once, until enough was done."""
-    stop = threading.Event()
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(jobs)))
-        stack.callback(stop.set)
-        futures = [pool.submit(job, stop) for job in jobs]
-        ends = time.monotonic() + WORK_S
-        with BusyVictim(victim) as busy:
-            while time.monotonic() < ends and not any(one.done() for one in futures):
-                time.sleep(0.05)
-        busy.check()
-        stop.set()
-        for future in futures:
-            # Attackers play their rounds to the end.
-            future.result(LIMIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +93,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                         gateway_topics=gateway_topics,
                         paths=CLOSED.paths,
                     )
-                    one = Outsider(side_of(user, bootstrap), loot)
+                    one = Attacker(side_of(user, bootstrap), loot)
                     endpoint = replace(at_broker, username=user)
                     own = make_own(one.side, endpoint)
                     jobs += [partial(job, one.side) for job in ADMINS]
@@ -170,12 +127,6 @@ def test_the_user_of_the_namespace_was_told_what_the_search_looks_for(recorded: 
 def test_no_other_user_of_the_tenant_was_told_anything_of_the_namespace(
     place: int, recorded: Recorded
 ) -> None:
-    outsider, found = recorded.outsiders[place], list[Exposure]()
-    names, ids = attacked_names(outsider.loot), attacked_ids(outsider.loot)
-
-    for connection in outsider.connections:
-        found += exposures_of(connection, recorded.secrets, names, ids)
-        for _codec, records in unpacked(connection):
-            found += exposures(records, recorded.secrets, names)
+    found = recorded.outsiders[place].found(recorded.secrets)
 
     assert [(one.secret.what, one.around) for one in found[:MAX_SHOWN]] == []

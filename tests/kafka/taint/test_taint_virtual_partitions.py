@@ -8,13 +8,13 @@ partitions of a physical one apart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
 from taint_admins import confluent_admin, make_topics
-from taint_attacker import ATTACKER, Sent, attack, attacked_ids, attacked_names, make_loot, make_own
+from taint_attacker import ATTACKER, attack, make_loot, make_own
 from taint_batches import DECODERS, unpacked
 from taint_clients import (
     confluent_compacted,
@@ -22,10 +22,10 @@ from taint_clients import (
     confluent_virtual_transactions,
 )
 from taint_gateway import BEHIND, OwnTopics, records_told, upstream_secrets
-from taint_search import Exposure, Secret, exposures, exposures_of
+from taint_search import Exposure, Secret, exposures
 from taint_secrets import secrets_of
 from taint_side import PHYSICAL, VIRTUAL, Side
-from test_taint_namespaces import ends_of, work
+from taint_work import LIMIT_S, MAX_SHOWN, Attacker, ends_of, work
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
@@ -36,26 +36,13 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import topic_id_of, warm_up
 from support.clients.routed_client import RoutedClient
 from support.clients.tap import Connection, Tap, api_keys_of
-from support.forgery.forged_requests import Loot
 from support.forgery.victim import Victim
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.physical_names import physical_name, prefix_of
 
-LIMIT_S = 300.0
-MAX_SHOWN = 5
 STREAMS = (confluent_virtual_partitions, confluent_compacted, confluent_virtual_transactions)
 
 pytestmark = [pytest.mark.timeout(LIMIT_S), pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0)]
-
-
-@dataclass
-class Attacker:
-    """One of the two other tenants."""
-
-    side: Side
-    loot: Loot
-    sent: Sent = field(default_factory=Sent)
-    connections: list[Connection] = field(default_factory=list)
 
 
 @dataclass
@@ -176,13 +163,6 @@ def test_the_tenant_was_told_nothing_of_the_upstream_nor_a_mark(recorded: Record
 
 @pytest.mark.parametrize("place", [0, 1], ids=["with virtual partitions", "without"])
 def test_no_other_tenant_was_told_anything(place: int, recorded: Recorded) -> None:
-    attacker, found = recorded.attackers[place], list[Exposure]()
-    names, ids = attacked_names(attacker.loot), attacked_ids(attacker.loot)
-    secrets = [*recorded.secrets, *recorded.upstream]
-
-    for connection in attacker.connections:
-        found += exposures_of(connection, secrets, names, ids)
-        for _codec, records in unpacked(connection):
-            found += exposures(records, secrets, names)
+    found = recorded.attackers[place].found([*recorded.secrets, *recorded.upstream])
 
     assert [(one.secret.what, one.around) for one in found[:MAX_SHOWN]] == []
