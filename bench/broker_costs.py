@@ -1,6 +1,6 @@
 """What requests cost a broker: the CPU time of a small request of each API, and of a KiB more of items in it.
 
-    python -m bench.broker_costs [partitions|records]
+    python -m bench.broker_costs [partitions|records|groups]
 
 The numbers in `bifrost.forwarding.broker_costs` come from here, rounded up. Requests are written by their schemas
 (bench/hostile/shapes.py) and name nothing that exists. A broker needs some thousand requests before its compiler has
@@ -22,13 +22,21 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import CreateTopicsRequest, DeleteTopicsRequest
+from bifrost.wire.messages import (
+    CreateTopicsRequest,
+    DeleteGroupsRequest,
+    DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    OffsetFetchRequest,
+)
 from bifrost.wire.schema import request_schema
 
 SMALL_BYTES, LARGE_BYTES = 1, 20_000
 IN_FLIGHT = 20
 WARM_S, MEASURED_S, TIMEOUT_S = 0.5, 1.0, 8.0
 PARTITIONS, ROUNDS, AFTER_S = 200, 5, 2.0
+GROUPS = 1_000
 NOT_SENT = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS})
 """The gateway answers these itself."""
 
@@ -110,14 +118,32 @@ def measure_records(kafka: EmbeddedKafka) -> None:
     client.close()
 
 
+def measure_groups(kafka: EmbeddedKafka) -> None:
+    """Print what a group costs that a request names, among many: none of them has members or offsets."""
+    names = [f"group{number}" for number in range(GROUPS)]
+    group = OffsetFetchRequest.OffsetFetchRequestGroup
+    whole = {
+        "offsets of all topics": (OffsetFetchRequest(groups=[group(group_id=one) for one in names]), 8),
+        "description": (DescribeGroupsRequest(groups=names), 5),
+        "deletion": (DeleteGroupsRequest(groups_names=names), 2),
+        "coordinator": (FindCoordinatorRequest(coordinator_keys=names), 4),
+    }
+    for name, (request, version) in whole.items():
+        cost = measure(kafka, request_frame(request, version, 1))
+        print(f"{name:22} {cost.request_us / GROUPS:6.1f} us a group", flush=True)
+
+
 def main() -> None:
-    """Print a line for each served API, or what partitions or broken records cost."""
+    """Print a line for each served API, or what partitions, broken records or groups cost."""
     with EmbeddedKafka(heap_mb=512) as kafka:
         if sys.argv[1:] == ["partitions"]:
             measure_partitions(kafka)
             return
         if sys.argv[1:] == ["records"]:
             measure_records(kafka)
+            return
+        if sys.argv[1:] == ["groups"]:
+            measure_groups(kafka)
             return
         for api_key in sorted(set(SERVED) - NOT_SENT):
             schema, version = request_schema(api_key), max(served_versions(api_key) or (0,))

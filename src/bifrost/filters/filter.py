@@ -115,6 +115,8 @@ class Exchange:
     """How many batches the gateway reads from the broker for the answer, as far as the request tells."""
     read_later: int = 0
     """How many it has read beyond these, once the answer is known."""
+    more_groups: int = 0
+    """How many groups the request asks the broker for beside those that the client has named."""
     parts: Sequence[Any] = ()
     """Requests of the same API and version that go to the broker before the client's, which was divided; with virtual
     names."""

@@ -210,6 +210,8 @@ class AtBroker(Need):
     """What the filter needs to go on."""
     answers: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """The broker's, in the same order."""
+    groups: int = field(default=0, compare=False)
+    """How many groups they name beside one in each."""
 
 
 @final

@@ -20,6 +20,10 @@ partitions as well (KIP-599)."""
 READ_BATCH_NS = 50_000
 """What a batch costs the broker that the gateway reads for an answer: as much as any small request."""
 
+GROUP_NS = 10_000
+"""What a group costs that a request names beside the first one: to find it, and its offsets, or that it has none
+(`python -m bench.broker_costs groups`)."""
+
 LOGGED_ERROR_NS = 200_000
 """What records cost in addition that a broker refuses and logs with a stack trace: those that do not decompress, and
 those that break a rule (`python -m bench.broker_costs records`)."""

@@ -28,7 +28,7 @@ from bifrost.filters.steps import (
     TopicIds,
 )
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
-from bifrost.forwarding.broker_costs import NEW_PARTITION_NS, READ_BATCH_NS
+from bifrost.forwarding.broker_costs import GROUP_NS, NEW_PARTITION_NS, READ_BATCH_NS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Awaited, Lane, Reason
 from bifrost.forwarding.load import ITEM_NS
@@ -266,7 +266,7 @@ class ClientSession(AnsweringSession):
         self.to_broker += segments
         if exchange is not None:
             costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
-            lane.load.broker_left_ns -= costs_ns
+            lane.load.broker_left_ns -= costs_ns + exchange.more_groups * GROUP_NS
         if reason != Reason.UNANSWERED:
             await_parts(self._in_flight, lane, exchange, correlation_id)
             kept = kept_for_answer(plan.api_key, exchange)

@@ -87,11 +87,13 @@ class FetchedOffsetsFilter:
                         copied(group, group_id=owner, member_id=None, member_epoch=-1, topics=topics)
                     )
             request.groups += added
+            exchange.more_groups = len(added)
         else:
             for number, topics in _elsewhere(exchange, asked, request.group_id, request).items():
                 owner = owner_of(exchange, request.group_id, number)
                 exchange.parts = (*exchange.parts, copied(request, group_id=owner, topics=topics))
                 asked.parts.append(_Owner(request.group_id, number))
+            exchange.more_groups = len(asked.parts)
         exchange.keep(_ASKED, asked)
         exchange.wants_response = True
         return FORWARD

@@ -54,7 +54,7 @@ class DeletedGroupsFilter:
             exchange.keep(_DELETED, _results(request, ErrorCode.INVALID_REQUEST))
         elif not isinstance(met, AtBroker):
             own = DeleteGroupsRequest(groups_names=list(request.groups_names))
-            return AtBroker(((own, version),), plan=(_OWN, []))
+            return AtBroker(((own, version),), plan=(_OWN, []), groups=len(own.groups_names))
         elif met.plan[0] == _OWN:
             results = met.answers[0].results
             gone = [
@@ -68,9 +68,8 @@ class DeletedGroupsFilter:
                     for group_id in in_steps(gone)
                     for number in in_steps(range(1, groups), OWNER_ROUNDS)
                 ]
-                return AtBroker(
-                    ((DeleteGroupsRequest(groups_names=others), version),), plan=(_OFFSET_GROUPS, results)
-                )
+                own = DeleteGroupsRequest(groups_names=others)
+                return AtBroker(((own, version),), plan=(_OFFSET_GROUPS, results), groups=len(others))
             exchange.keep(_DELETED, results)
         else:
             exchange.keep(_DELETED, met.plan[1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import Forward
+from bifrost.forwarding.broker_costs import GROUP_NS
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.session.in_flight import Buffer, InFlight
@@ -39,7 +40,10 @@ class AskedBroker(Inquiry):
         """The last need that was met for the request at hand."""
 
     def begin(self, need: AtBroker, lane: Lane, frame: Buffer) -> list[Buffer]:
-        """Return the frames of the requests, which a filter asks for the client's request in `frame`."""
+        """Return the frames of the requests, which a filter asks for the client's request in `frame`.
+
+        The groups that they name are charged here, and each request when it is sent.
+        """
         assert 0 < len(need.requests) <= MAX_REQUESTS, (
             "a filter asks for some requests, and not without bound"
         )
@@ -47,6 +51,7 @@ class AskedBroker(Inquiry):
         self._need, self._answers = need, []
         for message, version in need.requests:
             translation.to_physical(self._namespace, message, version)
+        lane.load.broker_left_ns -= need.groups * GROUP_NS
         return self._ask_all(need.requests)
 
     def forget(self) -> None:

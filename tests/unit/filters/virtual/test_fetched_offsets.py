@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from bifrost.filters.virtual import offset_owners
+from bifrost.forwarding.broker_costs import GROUP_NS, broker_cost_ns
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
+from bifrost.wire.api_keys import ApiKey
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided, hits_of
@@ -215,3 +217,14 @@ def test_long_names_of_groups_are_not_written_a_hundred_times(stage: Stage) -> N
     )
     assert stage.play() >> client_sends(asked(**names), 8) << to_client(told(**dict.fromkeys(names, 42)))
     assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}
+
+
+def test_each_offset_group_is_charged_to_the_brokers_time(stage: Stage) -> None:
+    divided(stage, "orders")
+    load = stage.shared.lanes.in_flight_limits.load("acme")
+    before_ns = load.broker_left_ns
+    book = stage.play() >> client_sends(asked(app=None), 8)
+    assert len(book.said.to_broker) == 1
+    book.said.to_broker.clear()
+
+    assert before_ns - load.broker_left_ns == broker_cost_ns(ApiKey.OFFSET_FETCH) + 2 * GROUP_NS

@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from bifrost.filters.virtual import offset_owners
+from bifrost.forwarding.broker_costs import GROUP_NS, broker_cost_ns
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
+from bifrost.wire.api_keys import ApiKey
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided, hits_of
@@ -85,3 +87,18 @@ def test_what_would_be_too_many_groups_is_refused(stage: Stage, monkeypatch: pyt
         << to_client(deleted(app=42, other=42))
     )
     assert hits_of(stage) == {("virtual_offset_groups", "acme"): 1}
+
+
+def test_each_group_that_is_deleted_is_charged_to_the_brokers_time(stage: Stage) -> None:
+    divided(stage, "orders")
+    load = stage.shared.lanes.in_flight_limits.load("acme")
+    before_ns = load.broker_left_ns
+    assert (
+        stage.play()
+        >> client_sends(deletes("app", "other"), 2)
+        << to_broker(deletes(APP, OTHER))
+        >> broker_answers(deleted(**{APP: 0, OTHER: 0}))
+        << to_broker(deletes(*owners("app", APP), *owners("other", OTHER)))
+    )
+
+    assert before_ns - load.broker_left_ns == 2 * broker_cost_ns(ApiKey.DELETE_GROUPS) + (2 + 4) * GROUP_NS
