@@ -221,11 +221,21 @@ class OthersPoll(Need):
     The message is then decided anew, and the filter finds this need in `Exchange.met`. It may return another one.
     """
 
-    __slots__ = ("ends", "until_ns")
+    __slots__ = ("due_ns", "ends", "rounds", "until_ns")
 
-    def __init__(self, ends: "frozenset[PollEnd]", until_ns: int) -> None:
-        """Wait until one of `ends` comes, and no longer than `until_ns` of the engine's clock."""
-        self.ends, self.until_ns = ends, until_ns
+    def __init__(
+        self, ends: "frozenset[PollEnd]", until_ns: int, *, due_ns: int | None = None, rounds: int = 1
+    ) -> None:
+        """Wait until one of `ends` comes, and no longer than `until_ns` of the engine's clock.
+
+        Args:
+            ends: none: it waits for the time.
+            until_ns: when this wait is over.
+            due_ns: when the client expects its answer at the latest; None: then as well.
+            rounds: how often the Fetch has waited, with this time.
+        """
+        self.ends, self.until_ns, self.rounds = ends, until_ns, rounds
+        self.due_ns = until_ns if due_ns is None else due_ns
 
     def __eq__(self, other: object) -> bool:
         return self is other

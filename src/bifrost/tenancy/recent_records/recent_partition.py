@@ -18,6 +18,8 @@ GONE_NS = 10_000_000_000
 """How long a connection is known after its last Fetch, in nanoseconds."""
 MAX_READERS = 16
 """Connections whose place is known, those that asked last: with `MAX_PARTITIONS` some MiB of a tenant at the most."""
+MAX_POLLS = 4
+"""Fetches that others may join: groups that are at other places read by others."""
 MAX_ANSWERS = 256
 """Most answers that are kept of a partition: at its end there may be one for each record."""
 
@@ -61,14 +63,18 @@ class _Polled(NamedTuple):
 class RecentPartition:
     """The answers about one physical partition for clients of one account that ask alike."""
 
-    __slots__ = ("_bounds", "_has_others", "_polled", "_readers", "answers")
+    __slots__ = ("_bounds", "_has_others", "_polled", "_readers", "answers", "brought_ns", "span")
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.answers: list[RecentAnswer] = []
         """Oldest first; the store drops them (recent_records.py)."""
+        self.brought_ns = 0
+        """When a broker has last sent records; 0: never."""
+        self.span: int | None = None
+        """How many offsets its last answer with records went on; None: there was none."""
         self._bounds: Bounds | None = None
-        self._polled: _Polled | None = None
+        self._polled: list[_Polled] = []
         self._readers: dict[int, tuple[int, int]] = {}
         """Where each connection has asked last, and when; in the order of that."""
         self._has_others = False
@@ -90,11 +96,35 @@ class RecentPartition:
         """Whether other connections read it, or will as there are other virtual partitions."""
         return self._has_others
 
-    def is_needed(self, answer: RecentAnswer, now_ns: int) -> bool:
-        """Whether a connection that has asked of late has still to read something of an answer."""
+    def has_company(self, reader: int, offset: int, now_ns: int) -> bool:
+        """Whether another connection that has asked of late is about where this one is: an answer serves both."""
         return any(
-            offset < answer.end and now_ns - seen_ns < FRESH_NS for offset, seen_ns in self._readers.values()
+            one != reader
+            and now_ns - seen_ns < FRESH_NS
+            and (self.span is None or abs(place - offset) <= self.span)
+            for one, (place, seen_ns) in self._readers.items()
         )
+
+    def is_needed(self, answer: RecentAnswer, now_ns: int) -> bool:
+        """Whether a connection that has asked of late has still to read something of an answer.
+
+        One that is before all that leads to it without a gap comes to it later than it is kept, or never.
+        """
+        nearest = max(
+            (
+                offset
+                for offset, seen_ns in self._readers.values()
+                if offset < answer.end and now_ns - seen_ns < FRESH_NS
+            ),
+            default=-1,
+        )
+        begin = answer.begin
+        for one in reversed(self.answers):
+            if not 0 <= nearest < begin:
+                break
+            if one.begin < begin <= one.end:
+                begin = one.begin
+        return nearest >= begin
 
     def note_bounds(self, bounds: Bounds) -> None:
         """Take note of what a broker has said."""
@@ -118,30 +148,48 @@ class RecentPartition:
     ) -> None:
         """Take note of a Fetch that goes to the broker now, unless others can join one that is there."""
         if self.poll(offset, leader_epoch, max_bytes, min_bytes) is None:
-            self._polled = _Polled(offset, leader_epoch, max_bytes, min_bytes, end)
+            del self._polled[: 1 - MAX_POLLS]
+            self._polled.append(_Polled(offset, leader_epoch, max_bytes, min_bytes, end))
 
-    def note_records(self, offset: int, end: PollEnd) -> None:
-        """Take note that a Fetch has found records at an offset; another one for it that has not ended is slow."""
-        polled = self._polled
-        if polled is not None and polled.offset == offset and polled.end is not end:
-            polled.end.is_slow = True
+    def note_records(self, offset: int, behind: int, end: PollEnd, now_ns: int) -> None:
+        """Take note that a Fetch has found records at an offset; another one for it that has not ended is slow.
 
-    def poll(self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int) -> PollEnd | None:
-        """Return when a Fetch for the same ends that waits for no more than this one would; None: there is none."""
-        polled = self._polled
-        if polled is None or polled.end.has_come or polled.end.is_slow:
-            self._polled = None
-            return None
-        is_same = polled.offset == offset and polled.leader_epoch == leader_epoch
-        return (
-            polled.end
-            if is_same and polled.max_bytes <= max_bytes and polled.min_bytes <= min_bytes
-            else None
-        )
+        Args:
+            offset: what was asked for.
+            behind: the offset behind the last record.
+            end: of this Fetch.
+            now_ns: the time.
+        """
+        self.brought_ns, self.span = now_ns, behind - offset
+        for polled in self._polled:
+            if polled.offset == offset and polled.end is not end:
+                polled.end.is_slow = True
+
+    def poll(
+        self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, *, takes_earlier: bool = False
+    ) -> PollEnd | None:
+        """Return when a Fetch for the same ends that waits for no more than this one would; None: there is none.
+
+        Args:
+            offset: where the log is to be read.
+            leader_epoch: as the client knows it.
+            max_bytes: most bytes of this partition.
+            min_bytes: how many the Fetch waits for.
+            takes_earlier: whether one from a lower offset on will do that is likely to come as far as `offset`.
+        """
+        if any(one.end.has_come or one.end.is_slow for one in self._polled):
+            self._polled = [one for one in self._polled if not (one.end.has_come or one.end.is_slow)]
+        reach = 1 if not takes_earlier else offset + 1 if self.span is None else self.span
+        for one in self._polled:
+            is_same = one.offset <= offset < one.offset + reach and one.leader_epoch == leader_epoch
+            if is_same and one.max_bytes <= max_bytes and one.min_bytes <= min_bytes:
+                return one.end
+        return None
 
     def forget(self) -> None:
         """Forget what is known; the answers are the store's to drop."""
-        self._bounds = self._polled = None
+        self._bounds = None
+        self._polled.clear()
 
 
 def _is_valid(bounds: Bounds, leader_epoch: int, now_ns: int) -> bool:

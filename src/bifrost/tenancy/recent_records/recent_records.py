@@ -28,6 +28,8 @@ MAX_PARTITIONS = 2048
 for the longest. A client may name any number."""
 OVERHEAD_BYTES = 512
 """What an answer counts beside its records."""
+FULL_PART = 3
+"""The store of a tenant is full when less than this part of it can be had: 4 MiB of 12, as much as one answer has."""
 MAX_LOOKED_AT = 16
 """Answers among which one is looked for that no connection needs."""
 
@@ -63,6 +65,11 @@ class TenantRecent:
     def has_room(self, records: int) -> bool:
         """Return whether an answer with so many bytes of records can be kept; older ones are dropped for it."""
         return self._store.make_room(self, records + OVERHEAD_BYTES)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a good part of an answer, as connections have still to read what is kept."""
+        return not self._store.make_room(self, self._store.most_of_each // FULL_PART)
 
     def keep(self, partition: RecentPartition, answer: RecentAnswer) -> None:
         """Keep an answer for which there is room."""
@@ -134,7 +141,9 @@ class RecentRecords:
         """The gateway counts the memory of answers."""
         self._tenants: dict[str, TenantRecent] = {}
         self._numbers = count(1)
-        self._most = self._most_of_each = self.bytes = 0
+        self._most = self.bytes = 0
+        self.most_of_each = 0
+        """Bytes that may be held for a tenant."""
 
     @property
     def is_on(self) -> bool:
@@ -143,9 +152,9 @@ class RecentRecords:
 
     def limit(self, most: int, each: int) -> None:
         """Set how many bytes may be held in all, and for each tenant; 0: nothing is kept."""
-        self._most, self._most_of_each = most, min(each, most)
+        self._most, self.most_of_each = most, min(each, most)
         for one in self._tenants.values():
-            while one.bytes > self._most_of_each:
+            while one.bytes > self.most_of_each:
                 one.drop_oldest()
         while self.bytes > most:
             max(self._tenants.values(), key=lambda one: one.bytes).drop_oldest()
@@ -167,11 +176,11 @@ class RecentRecords:
 
     def make_room(self, tenant: TenantRecent, size: int) -> bool:
         """Drop what is too old or too much; return whether a tenant may hold so many bytes more."""
-        if size > self._most_of_each:
+        if size > self.most_of_each:
             return False
         now_ns = self.now_ns()
         tenant.drop_stale(now_ns)
-        while tenant.bytes + size > self._most_of_each:
+        while tenant.bytes + size > self.most_of_each:
             if not tenant.drop_unneeded(now_ns):
                 return False
         if self.bytes + size > self._most:

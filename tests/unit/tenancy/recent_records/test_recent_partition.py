@@ -1,6 +1,7 @@
 from bifrost.tenancy.recent_records.recent_partition import (
     FRESH_NS,
     GONE_NS,
+    MAX_POLLS,
     MAX_READERS,
     Bounds,
     RecentAnswer,
@@ -62,6 +63,7 @@ def test_answers_are_wanted_while_others_read() -> None:
 
 def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
     known, it = RecentPartition(), answer(10, 15)
+    known.answers.append(it)
     assert not known.is_needed(it, 0)
     known.note_reader(1, 15, 0, is_part=True)
     assert not known.is_needed(it, 0)
@@ -69,6 +71,16 @@ def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
 
     assert known.is_needed(it, FRESH_NS - 1)
     assert not known.is_needed(it, FRESH_NS)
+
+
+def test_an_answer_is_needed_by_those_that_come_to_it_through_others_without_a_gap() -> None:
+    known, kept = RecentPartition(), [answer(10, 15), answer(15, 20), answer(30, 40)]
+    known.answers += kept
+    known.note_reader(1, 9, 0, is_part=True)
+    assert not any(known.is_needed(one, 0) for one in kept)
+    known.note_reader(2, 11, 0, is_part=True)
+
+    assert [known.is_needed(one, 0) for one in kept] == [True, True, False]
 
 
 def test_the_places_of_some_connections_are_known() -> None:
@@ -93,22 +105,35 @@ def test_a_fetch_is_joined_by_one_for_the_same_that_waits_for_as_much() -> None:
     assert known.poll(10, 3, 100, 50) is None
 
 
-def test_a_fetch_stays_the_one_to_join_until_another_one_is_elsewhere() -> None:
-    known, first, second, third = RecentPartition(), PollEnd(), PollEnd(), PollEnd()
-    known.begin_poll(10, 3, 100, 1, first)
-    known.begin_poll(10, 3, 100, 1, second)
-    assert known.poll(10, 3, 100, 1) is first
-    known.begin_poll(12, 3, 100, 1, third)
+def test_fetches_at_several_places_can_be_joined() -> None:
+    known, ends = RecentPartition(), [PollEnd() for _ in range(MAX_POLLS + 1)]
+    known.begin_poll(10, 3, 100, 1, ends[0])
+    known.begin_poll(10, 3, 100, 1, PollEnd())
+    assert known.poll(10, 3, 100, 1) is ends[0]
+    for number, end in enumerate(ends[1:], 1):
+        known.begin_poll(10 + number, 3, 100, 1, end)
 
-    assert known.poll(12, 3, 100, 1) is third
+    assert [known.poll(10 + number, 3, 100, 1) for number in range(len(ends))] == [None, *ends[1:]]
+
+
+def test_a_fetch_from_before_is_joined_as_far_as_the_last_answer_went() -> None:
+    known, end = RecentPartition(), PollEnd()
+    known.begin_poll(10, 3, 100, 1, end)
+    assert known.poll(9, 3, 100, 1, takes_earlier=True) is None
+    assert known.poll(1_000, 3, 100, 1, takes_earlier=True) is end
+    known.note_records(0, 5, PollEnd(), 0)
+
+    assert known.poll(14, 3, 100, 1, takes_earlier=True) is end
+    assert known.poll(15, 3, 100, 1, takes_earlier=True) is None
+    assert known.poll(14, 3, 100, 1) is None
 
 
 def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:
     known, slow, other = RecentPartition(), PollEnd(), PollEnd()
     known.begin_poll(10, 3, 100, 1, slow)
-    known.note_records(10, slow)
-    known.note_records(9, other)
+    known.note_records(10, 15, slow, 0)
+    known.note_records(9, 15, other, 0)
     assert known.poll(10, 3, 100, 1) is slow
-    known.note_records(10, other)
+    known.note_records(10, 15, other, 0)
 
     assert known.poll(10, 3, 100, 1) is None

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import OthersPoll
 from bifrost.filters.virtual.division import virtual_topics
-from bifrost.tenancy.recent_records.recent_partition import Bounds, RecentAnswer, RecentPartition
+from bifrost.filters.virtual.sharing.known_partitions import COMMITTED, KnownPartitions, Place, Wanted
+from bifrost.tenancy.recent_records.recent_partition import Bounds, RecentAnswer
 from bifrost.tenancy.recent_records.shared_poll import SharedPoll
 from bifrost.tenancy.virtual_partitions.partition_map import PhysicalPartition
 from bifrost.wire.messages import FetchResponse
@@ -32,31 +33,28 @@ if TYPE_CHECKING:
 MAX_PARTITIONS = 1_000
 """Physical partitions of one Fetch that is shared; a larger one goes to the broker."""
 MAX_BYTES = 4 * 1024 * 1024
-"""Most bytes of records in one answer of the gateway's, which is put together at once, and so of one that is kept."""
+"""Most bytes of records in one answer of the gateway's, which is put together at once, and so of one that is kept.
+Where connections are close to each other the broker is asked for no more."""
+MAX_ROUNDS = 3
+"""How often a Fetch waits, for others or for room, before the broker is asked for more than can be kept."""
+ROOM_NS = 10_000_000
+"""How long it waits each time for those that have still to read what is kept: some answers from memory."""
+MOMENT_NS = 50_000_000
+"""How long an answer may take that has records already."""
 MAX_NAME_BYTES = 249
 """The longest name that a topic can have (Topic.MAX_NAME_LENGTH)."""
 _NO_EPOCH, _NO_REPLICA = -1, -1
-_COMMITTED = 1
 _MS = 1_000_000
 
-Place = tuple["TopicKey", int]
-"""A physical partition."""
 Topics = Mapping["TopicKey", Mapping[int, Sized]]
 """By topic with virtual partitions and physical partition those virtual ones that are asked for."""
-
-
-class _Wanted(NamedTuple):
-    place: Place
-    one: Any
-    """Of the request."""
-    known: RecentPartition
 
 
 class SharedFetch(NamedTuple):
     """What a Fetch that goes to the broker has to do with others."""
 
     poll: SharedPoll
-    sent: dict[Place, _Wanted]
+    sent: dict[Place, Wanted]
     left_out: list[tuple[Place, Bounds]]
     """Partitions that the broker is not asked for, as their records are here: the next Fetch gets them."""
     generation: int
@@ -79,35 +77,39 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
     wanted = _wanted(exchange, request, topics, view)
     if not wanted:
         return None
-    now_ns = view.store.now_ns()
-    found, size = _found(wanted, min(request.max_bytes, MAX_BYTES), now_ns)
-    waited = exchange.met.get(OthersPoll)
-    left_out: list[tuple[Place, Bounds]] = []
-    if found and size >= request.min_bytes:
-        bounds = _bounds_of_others(wanted, found, now_ns)
-        if bounds is not None and not (bounds and view.has_left_out):
-            view.has_left_out = bool(bounds)
-            exchange.stand_in = _answer(request, wanted, found, bounds)
+    now_ns, waited = view.store.now_ns(), exchange.met.get(OthersPoll)
+    rounds, due_ns = 0, now_ns + request.max_wait_ms * _MS
+    if isinstance(waited, OthersPoll):
+        rounds, due_ns = waited.rounds, waited.due_ns
+    known = KnownPartitions(request, wanted, now_ns, has_waited=rounds > 0)
+    given = known.given(min(request.max_bytes, MAX_BYTES))
+    if given and sum(len(one.records) for one in given.values()) >= request.min_bytes:
+        asked = known.unknown(wanted)
+        if not asked or not (view.has_left_out or any(known.end_of(one.place) is None for one in asked)):
+            view.has_left_out = bool(asked)
+            exchange.stand_in = _answer(request, wanted, given, known)
             return None
-        if bounds is not None:
-            left_out = [(one.place, found[one.place].bounds) for one in wanted if one.place in found]
-            wanted = [one for one in wanted if one.place not in found]
-            _keep_only(request, wanted)
+        is_at_once = True
     else:
-        until_ns = waited.until_ns if isinstance(waited, OthersPoll) else now_ns + request.max_wait_ms * _MS
-        need = None if found else _others_poll(request, wanted, until_ns)
-        if need is not None and now_ns < until_ns:
+        need = None if given or now_ns >= due_ns else _need(known, now_ns, due_ns, rounds)
+        if need is not None:
             return need
+        is_at_once = bool(known.coming) and any(known.has_more(one) for one in known.missing)
+        asked = known.unknown(wanted) if is_at_once else wanted
         if waited is not None:
-            request.max_wait_ms = max((until_ns - now_ns) // _MS, 0)
+            request.max_wait_ms = max((due_ns - now_ns) // _MS, 0)
+    if any(one.known.has_company(view.number, one.one.fetch_offset, now_ns) for one in asked):
+        if now_ns < due_ns and rounds < MAX_ROUNDS and _is_too_far(view, known, asked):
+            return OthersPoll(frozenset(), min(due_ns, now_ns + ROOM_NS), due_ns=due_ns, rounds=rounds + 1)
+        _bound(request, asked)
     view.has_left_out = False
-    _begin(exchange, request, view, wanted, left_out)
+    _begin(exchange, request, view, known, wanted, asked, is_at_once=is_at_once)
     return None
 
 
-def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: RecentView) -> list[_Wanted]:
+def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: RecentView) -> list[Wanted]:
     """Return what a Fetch asks for; nothing if it is not to be shared."""
-    found: list[_Wanted] = []
+    found: list[Wanted] = []
     kind, now_ns = (exchange.api_version, request.isolation_level, request.rack_id), view.store.now_ns()
     for topic in in_steps(request.topics):
         key = topic.topic, topic.topic_id
@@ -127,52 +129,49 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
             known = view.partition(kind, key, one.partition)
             is_part = len(partitions.all_of(PhysicalPartition(one.partition))) > len(readers[one.partition])
             known.note_reader(view.number, one.fetch_offset, now_ns, is_part=is_part)
-            found.append(_Wanted((key, one.partition), one, known))
+            found.append(Wanted((key, one.partition), one, known))
     return found
 
 
-def _found(wanted: list[_Wanted], most: int, now_ns: int) -> tuple[dict[Place, RecentAnswer], int]:
-    """Return the answers that are kept, as far as so many bytes go, and how many bytes they have."""
-    found: dict[Place, RecentAnswer] = {}
-    size = 0
-    for place, one, known in in_steps(wanted):
-        answer = known.find(one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes, now_ns)
-        if answer is not None and (not found or size + len(answer.records) <= most):
-            found[place] = answer
-            size += len(answer.records)
-    return found, size
+def _need(known: KnownPartitions, now_ns: int, due_ns: int, rounds: int) -> OthersPoll | None:
+    """Return whose answers a Fetch waits for; None: the broker has to be asked."""
+    ends = frozenset(end for _, end in known.coming)
+    if ends and not known.missing:
+        return OthersPoll(ends, due_ns, rounds=rounds + 1)
+    if rounds or any(known.has_more(one) for one in known.missing):
+        return None
+    if not any(known.has_more(one) for one, _ in known.coming):
+        return None
+    # What is missing is at the end of its log, and the rest is here in a moment.
+    return OthersPoll(ends, min(due_ns, now_ns + MOMENT_NS), due_ns=due_ns, rounds=1)
 
 
-def _bounds_of_others(
-    wanted: list[_Wanted], found: dict[Place, RecentAnswer], now_ns: int
-) -> dict[Place, Bounds] | None:
-    """Return where the logs end of which no answer is kept; None: it is not known of all."""
-    bounds: dict[Place, Bounds] = {}
-    for place, one, known in in_steps(wanted):
-        if place in found:
-            continue
-        has = known.bounds(one.current_leader_epoch, now_ns)
-        if has is None:
-            return None
-        bounds[place] = has
-    return bounds
+def _is_too_far(view: RecentView, known: KnownPartitions, asked: list[Wanted]) -> bool:
+    """Whether what the broker would send now cannot be kept, as others have still to read what is."""
+    is_known = all(one.place in known.bounds for one in asked)
+    return is_known and any(known.has_more(one) for one in asked) and view.tenant.is_full
+
+
+def _bound(request: FetchRequest, asked: list[Wanted]) -> None:
+    """Ask for no more than is kept, and first for what was not read for the longest.
+
+    So connections whose clients name the partitions in other orders come to the same records at the same time.
+    """
+    request.max_bytes = min(request.max_bytes, max(MAX_BYTES, request.min_bytes))
+    asked.sort(key=lambda one: one.known.brought_ns)
 
 
 def _answer(
-    request: FetchRequest,
-    wanted: list[_Wanted],
-    found: dict[Place, RecentAnswer],
-    bounds: dict[Place, Bounds],
+    request: FetchRequest, wanted: list[Wanted], given: dict[Place, RecentAnswer], known: KnownPartitions
 ) -> FetchResponse:
-    is_committed = request.isolation_level == _COMMITTED
+    is_committed = request.isolation_level == COMMITTED
     topics: dict[TopicKey, Any] = {}
     for place, _, _ in in_steps(wanted):
-        known = found.get(place)
-        if known is None:
-            part = _partition(place, bounds[place], is_committed=is_committed)
-        else:
-            part = _partition(place, known.bounds, is_committed=is_committed)
-            part.records, part.aborted_transactions = known.records, _transactions(known)
+        bounds, answer = known.end_of(place), given.get(place)
+        assert bounds is not None, "a partition of which no end is known is asked for"
+        part = _partition(place, bounds, is_committed=is_committed)
+        if answer is not None:
+            part.records, part.aborted_transactions = answer.records, _transactions(answer)
         _add(topics, place, part)
     return FetchResponse(session_id=0, responses=list(topics.values()))
 
@@ -203,44 +202,43 @@ def _add(topics: dict[TopicKey, Any], place: Place, part: Any) -> None:
     topic.partitions.append(part)
 
 
-def _keep_only(request: FetchRequest, wanted: list[_Wanted]) -> None:
-    """Ask for these at once: there are records of other partitions already."""
-    places = {one.place for one in wanted}
-    for topic in in_steps(request.topics):
-        key = topic.topic, topic.topic_id
-        topic.partitions = [one for one in in_steps(topic.partitions) if (key, one.partition) in places]
-    request.topics = [topic for topic in in_steps(request.topics) if topic.partitions]
-    request.max_wait_ms = request.min_bytes = 0
-
-
-def _others_poll(request: FetchRequest, wanted: list[_Wanted], until_ns: int) -> OthersPoll | None:
-    """Return whose answers bring all that a Fetch waits for; None: some partition is not asked for."""
-    ends = set()
-    for _, one, known in in_steps(wanted):
-        end = known.poll(
-            one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes, request.min_bytes
-        )
-        if end is None:
-            return None
-        ends.add(end)
-    return OthersPoll(frozenset(ends), until_ns)
-
-
 def _begin(
     exchange: Exchange,
     request: FetchRequest,
     view: RecentView,
-    wanted: list[_Wanted],
-    left_out: list[tuple[Place, Bounds]],
+    known: KnownPartitions,
+    wanted: list[Wanted],
+    asked: list[Wanted],
+    *,
+    is_at_once: bool,
 ) -> None:
-    """Let others wait for the answer to a Fetch that goes to the broker."""
+    """Ask the broker, and let others wait for the answer.
+
+    Args:
+        exchange: of the Fetch.
+        request: what is sent.
+        view: of the connection.
+        known: where the logs end of what is not asked for.
+        wanted: what the client asks for.
+        asked: what the broker is asked for, in this order.
+        is_at_once: whether there are records, so that the broker is not to wait for any.
+    """
+    sent = {one.place: one for one in asked}
+    left_out = [(one.place, known.end_of(one.place)) for one in wanted if one.place not in sent]
+    topics = {(topic.topic, topic.topic_id): topic for topic in in_steps(request.topics)}
+    for topic in topics.values():
+        topic.partitions = []
+    for one in in_steps(asked):
+        topics[one.place[0]].partitions.append(one.one)
+    request.topics = [topic for topic in topics.values() if topic.partitions]
+    if is_at_once:
+        request.max_wait_ms = request.min_bytes = 0
     poll = SharedPoll()
-    for _, one, known in in_steps(wanted):
+    for _, one, partition in in_steps(asked):
         offset, epoch, most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
-        known.begin_poll(offset, epoch, most, request.min_bytes, poll.end)
-    exchange.keep(
-        _SHARED, SharedFetch(poll, {one.place: one for one in wanted}, left_out, view.tenant.generation)
-    )
+        partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end)
+    bounds = [(place, end) for place, end in left_out if end is not None]
+    exchange.keep(_SHARED, SharedFetch(poll, sent, bounds, view.tenant.generation))
 
 
 # -- when the answer has come
@@ -289,7 +287,7 @@ def keep(exchange: Exchange, place: Place, partition: Any, records: bytes | memo
     known.note_bounds(bounds)
     if end <= one.fetch_offset:
         return
-    known.note_records(one.fetch_offset, shared.poll.end)
+    known.note_records(one.fetch_offset, end, shared.poll.end, now_ns)
     if partition.aborted_transactions:
         return  # Each consumer is told by the broker which of its own to drop.
     if len(records) > MAX_BYTES or not known.is_wanted or not view.tenant.has_room(len(records)):

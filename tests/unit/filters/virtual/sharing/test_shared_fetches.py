@@ -5,83 +5,18 @@ from typing import Any
 import pytest
 
 from bifrost.authentication.accounts import Account
-from bifrost.filters.steps import Need, OthersPoll
 from bifrost.filters.virtual.sharing import shared_fetches
 from bifrost.session.client_session import ClientSession
 from bifrost.tenancy.recent_records.recent_partition import FRESH_NS
 from bifrost.tenancy.recent_records.recent_records import RecentRecords
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchResponse
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import counts_of, divided
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
-from unit.filters.virtual.test_fetched_partitions import ORDERS, asked, own, stored, told
-
-MS = 1_000_000
-VERSION = 12
-NOW = [0]
-
-
-@pytest.fixture
-def store() -> RecentRecords:
-    NOW[0] = 1
-    made = RecentRecords(lambda: NOW[0])
-    made.limit(2**20, 2**20)
-    return made
-
-
-@pytest.fixture
-def books(stage: Stage, store: RecentRecords) -> list[Playbook]:
-    """Three connections of one client, which read virtual partitions of the same physical one, and have done so."""
-    divided(stage, "orders", recent=store)
-    opened = [stage.play() for _ in range(3)]
-    for number, book in enumerate(opened):
-        assert (
-            book
-            >> client_sends(fetch(100 + number, number), VERSION)
-            << to_broker(asked((ORDERS, [(0, 100 + number)])))
-            >> broker_answers(told((ORDERS, {0: int(ErrorCode.NOT_LEADER_OR_FOLLOWER)})))
-            << to_client(told(("orders", {2 * number: int(ErrorCode.NOT_LEADER_OR_FOLLOWER)})))
-        )
-    return opened
-
-
-def fetch(offset: int, number: int = 0, **fields: Any) -> Any:
-    """Return the Fetch of a connection: 0, 2 and 4 are in the physical partition 0."""
-    return asked(("orders", [(2 * number, offset)]), **fields)
-
-
-LOG = stored(0, 1, 2, 2, 0)
-"""Of the groups 0, 1, 2: the connections read them in this order. Each batch has one record."""
-
-
-def answered(book: Playbook, log: bytes = LOG, number: int = 0, end: int = 9) -> Playbook:
-    """Let the broker answer the Fetch of a connection."""
-    return (
-        book
-        >> broker_answers(told((ORDERS, {0: log}), ends={0: end}))
-        << to_client(told(("orders", {2 * number: own(log, number, 0)}), ends={2 * number: end}))
-    )
-
-
-def need_of(book: Playbook) -> OthersPoll:
-    """Return what a connection waits for."""
-    assert not book.said.to_broker
-    [need] = book.session.needs
-    assert isinstance(need, OthersPoll)
-    return need
-
-
-def met(need: Need) -> Any:
-    """Let what a connection waits for be there."""
-
-    def step(book: Playbook) -> str:
-        book.session.meet(need)
-        return f"meets {need}"
-
-    return step
+from unit.filters.virtual.sharing.fetches import LOG, MS, NOW, VERSION, answered, asked, fetch, met, need_of
+from unit.filters.virtual.test_fetched_partitions import ORDERS, own, told
 
 
 def test_one_fetch_serves_all_connections_that_wait(stage: Stage, books: list[Playbook]) -> None:
