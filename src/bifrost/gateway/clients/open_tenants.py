@@ -55,6 +55,7 @@ class OpenTenants:
         )
         if recent is not None:
             recent.limit(limits.max_shared_fetch_bytes_total, limits.max_shared_fetch_bytes)
+            recent.spare = lambda: self.rooms.of_all.most - self.rooms.of_all.used
             recent.hold = lambda tenant, frame: counted_frame(frame, self.rooms.room(tenant))
 
     def admit(self, tenant: str, connection: Hashable) -> bool:

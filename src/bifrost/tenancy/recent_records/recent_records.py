@@ -7,7 +7,8 @@ else decides an answer (version, isolation level, rack, topic and its ID, partit
 Bytes are bounded for each tenant and for all. Of a tenant that has as much as it may the oldest go first that no
 connection needs which has asked of late; if there is none, a new answer is not kept. So connections that are behind
 come to what was kept, read it without the broker, and catch up. Where all tenants have too much together, the oldest
-of another one that has most go, needed or not.
+of another one that has most go, needed or not. What is held takes no more than frames have left of the room of the
+process, so both together are bounded by that.
 """
 
 from __future__ import annotations
@@ -139,6 +140,8 @@ class RecentRecords:
         self.held: Counter[str] = Counter() if held is None else held
         self.hold: Hold = lambda _, frame: frame[4:]
         """The gateway counts the memory of answers."""
+        self.spare: Callable[[], int] = lambda: self._most
+        """Returns how many bytes the process has left for what is held here; the gateway says so, by its frames."""
         self._tenants: dict[str, TenantRecent] = {}
         self._numbers = count(1)
         self._most = self.bytes = 0
@@ -156,8 +159,7 @@ class RecentRecords:
         for one in self._tenants.values():
             while one.bytes > self.most_of_each:
                 one.drop_oldest()
-        while self.bytes > most:
-            max(self._tenants.values(), key=lambda one: one.bytes).drop_oldest()
+        self.fit(most)
 
     def view(self, tenant: str, *key: Hashable) -> RecentView:
         """Return the view of a new connection.
@@ -183,9 +185,11 @@ class RecentRecords:
         while tenant.bytes + size > self.most_of_each:
             if not tenant.drop_unneeded(now_ns):
                 return False
-        if self.bytes + size > self._most:
+        room = min(self._most, self.spare())
+        if self.bytes + size > room:
             self.drop_stale()
-        while self.bytes + size > self._most:
+            self.fit(room)
+        while self.bytes + size > room:
             most = max(self._tenants.values(), key=lambda one: one.bytes)
             if most is not tenant:
                 most.drop_oldest()
@@ -193,11 +197,17 @@ class RecentRecords:
                 return False
         return True
 
+    def fit(self, room: int) -> None:
+        """Drop what is beyond so many bytes, of the tenants that have most, needed or not."""
+        while self.bytes > max(room, 0):
+            max(self._tenants.values(), key=lambda one: one.bytes).drop_oldest()
+
     def drop_stale(self) -> None:
-        """Drop what is too old to be given, of all tenants."""
+        """Drop what is too old to be given, of all tenants, and that for which the process has no room any more."""
         now_ns = self.now_ns()
         for one in self._tenants.values():
             one.drop_stale(now_ns)
+        self.fit(self.spare())
 
     def count(self, tenant: str, more: int) -> None:
         """Count bytes of a tenant that are held, or are held no longer."""

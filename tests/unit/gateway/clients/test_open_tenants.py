@@ -172,5 +172,6 @@ def test_answers_of_what_is_kept_count_as_what_the_tenant_holds() -> None:
     held = view.hold((100_000).to_bytes(4, "big") + bytes(100_000))
     assert held == bytes(100_000)
     assert opened.rooms.room("acme").used >= 100_000
+    assert recent.spare() == Limits().max_buffered_bytes_total - opened.rooms.of_all.used
     del held
     assert opened.rooms.room("acme").used == 0

@@ -219,3 +219,22 @@ def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
         in_memory = sum(len(answer.records) for one in views for _, answer in one.tenant.queue)
         assert in_memory <= store.bytes == sum(held.values()) <= 10 * EACH
         assert max(held.values()) <= 4 * EACH
+
+
+def test_frames_leave_less_room(store: RecentRecords) -> None:
+    """What there is no room for any more goes with the next answer, or with the look of each second."""
+    left = [10 * EACH]
+    store.spare = lambda: left[0]
+    view = store.view("acme")
+    view.partition("orders", 0).note_reader(1, 0, NOW[0], is_part=True)
+    for number in (0, 10, 20):
+        known = keep(view, number)
+    left[0] = 2 * EACH
+    assert begins(keep(view, 30)) == [20, 30]
+    left[0] = EACH
+    store.drop_stale()
+    assert begins(known) == [30]
+    left[0] = -1
+    store.drop_stale()
+
+    assert (begins(known), store.bytes) == ([], 0)
