@@ -181,8 +181,8 @@ def virtual_heartbeats(field: Field) -> Iterator[None]:
         pass
     new = ConsumerGroupHeartbeatRequest
     owned, names = [], [DIVIDED, *(f"t{one}" for one in range(field.size(10_000)))]
-    for topic in range(field.size(100)):
-        partitions = list(range(field.size(2_000)))
+    for topic in range(field.size(90)):
+        partitions = list(range(field.size(1_000)))
         owned.append(new.TopicPartitions(topic_id=topic.to_bytes(16, "big"), partitions=partitions))
     frames = []
     for number, more in enumerate(({"topic_partitions": owned}, {"subscribed_topic_names": names}) * 20):
