@@ -3,7 +3,8 @@
 
 Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
 would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
-and those with more to read queue: the next turn begins with them, in order.
+and those with more to read queue: the next turn begins with them, in order. After some hundred small reads the rest of
+the connections is left to the next turn, in which the event loop says again that they are ready.
 
     socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
 """
@@ -17,6 +18,7 @@ cdef enum:
     READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
     READ_BYTES = 16384
     BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
+    MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most some 200, 2 ms
 
 
 cdef class Readable(Outlet):
@@ -35,7 +37,7 @@ cdef class ReadTurns:
         """Read from a connection whose socket is ready."""
         if self.bytes_read < BYTES:
             self.read_now(one, READS)
-        elif not one.is_queued:
+        elif not one.is_queued and self.bytes_read < MOST_BYTES:
             self.read_now(one, 1)
         return 0
 

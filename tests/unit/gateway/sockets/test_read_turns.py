@@ -11,6 +11,8 @@ READS = 16
 """Records that one connection gets at once."""
 TURN = 64
 """Records that one turn reads, before the last connection of it: 1 MiB."""
+MOST = 256
+"""Reads of one turn, with those of one record: 4 MiB."""
 
 
 class Busy:
@@ -41,6 +43,20 @@ def test_one_turn_reads_many_busy_connections_only_so_far() -> None:
         one.is_ready()
 
     assert [one.got for one in many] == [READS] * 4 + [1] * 36
+
+
+def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next() -> None:
+    loop, many = busy(500, 100)
+    for one in many:
+        one.is_ready()
+    assert [one.got for one in many] == [READS] * 4 + [1] * (MOST - TURN) + [0] * 304
+    for _ in range(2):
+        loop.turn()
+        for one in many:
+            one.is_ready()
+
+    assert min(one.got for one in many) == 1
+    assert sum(one.got for one in many) <= 3 * MOST
 
 
 def test_a_small_request_is_read_behind_all_of_them() -> None:
