@@ -20,6 +20,8 @@ MAX_READERS = 16
 """Connections whose place is known, those that asked last: with `MAX_PARTITIONS` some MiB of a tenant at the most."""
 MAX_POLLS = 4
 """Fetches that others may join: groups that are at other places read by others."""
+LATE_NS = 1_000_000_000
+"""How long a Fetch that has records to bring counts as on its way, in nanoseconds: a broker may be stuck with it."""
 MAX_ANSWERS = 256
 """Most answers that are kept of a partition: at its end there may be one for each record."""
 
@@ -58,6 +60,7 @@ class _Polled(NamedTuple):
     max_bytes: int
     min_bytes: int
     end: PollEnd
+    begun_ns: int
 
 
 class RecentPartition:
@@ -144,12 +147,12 @@ class RecentPartition:
         return None
 
     def begin_poll(
-        self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, end: PollEnd
+        self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, end: PollEnd, now_ns: int = 0
     ) -> None:
         """Take note of a Fetch that goes to the broker now, unless others can join one that is there."""
-        if self.poll(offset, leader_epoch, max_bytes, min_bytes) is None:
+        if self.poll(offset, leader_epoch, max_bytes, min_bytes, since_ns=now_ns - LATE_NS) is None:
             del self._polled[: 1 - MAX_POLLS]
-            self._polled.append(_Polled(offset, leader_epoch, max_bytes, min_bytes, end))
+            self._polled.append(_Polled(offset, leader_epoch, max_bytes, min_bytes, end, now_ns))
 
     def note_records(self, offset: int, behind: int, end: PollEnd, now_ns: int) -> None:
         """Take note that a Fetch has found records at an offset; another one for it that has not ended is slow.
@@ -166,7 +169,14 @@ class RecentPartition:
                 polled.end.is_slow = True
 
     def poll(
-        self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, *, takes_earlier: bool = False
+        self,
+        offset: int,
+        leader_epoch: int,
+        max_bytes: int,
+        min_bytes: int,
+        *,
+        takes_earlier: bool = False,
+        since_ns: int = 0,
     ) -> PollEnd | None:
         """Return when a Fetch for the same ends that waits for no more than this one would; None: there is none.
 
@@ -176,13 +186,15 @@ class RecentPartition:
             max_bytes: most bytes of this partition.
             min_bytes: how many the Fetch waits for.
             takes_earlier: whether one from a lower offset on will do that is likely to come as far as `offset`.
+            since_ns: one that was sent before does not do.
         """
         if any(one.end.has_come or one.end.is_slow for one in self._polled):
             self._polled = [one for one in self._polled if not (one.end.has_come or one.end.is_slow)]
         reach = 1 if not takes_earlier else offset + 1 if self.span is None else self.span
         for one in self._polled:
             is_same = one.offset <= offset < one.offset + reach and one.leader_epoch == leader_epoch
-            if is_same and one.max_bytes <= max_bytes and one.min_bytes <= min_bytes:
+            is_new = one.begun_ns >= since_ns
+            if is_new and is_same and one.max_bytes <= max_bytes and one.min_bytes <= min_bytes:
                 return one.end
         return None
 

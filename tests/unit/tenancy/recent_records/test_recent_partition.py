@@ -1,6 +1,7 @@
 from bifrost.tenancy.recent_records.recent_partition import (
     FRESH_NS,
     GONE_NS,
+    LATE_NS,
     MAX_POLLS,
     MAX_READERS,
     Bounds,
@@ -126,6 +127,18 @@ def test_a_fetch_from_before_is_joined_as_far_as_the_last_answer_went() -> None:
     assert known.poll(14, 3, 100, 1, takes_earlier=True) is end
     assert known.poll(15, 3, 100, 1, takes_earlier=True) is None
     assert known.poll(14, 3, 100, 1) is None
+
+
+def test_one_that_is_late_is_not_joined_where_there_are_records() -> None:
+    known, late, new = RecentPartition(), PollEnd(), PollEnd()
+    known.begin_poll(10, 3, 100, 1, late, 5)
+    assert known.poll(10, 3, 100, 1, since_ns=5) is late
+    assert known.poll(10, 3, 100, 1, since_ns=6) is None
+    known.begin_poll(10, 3, 100, 1, new, 5 + LATE_NS)
+    assert known.poll(10, 3, 100, 1, since_ns=6) is None
+    known.begin_poll(10, 3, 100, 1, new, 6 + LATE_NS)
+
+    assert known.poll(10, 3, 100, 1, since_ns=6) is new
 
 
 def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:

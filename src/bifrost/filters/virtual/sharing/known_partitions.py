@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bifrost.tenancy.recent_records.recent_partition import LATE_NS
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ class KnownPartitions:
             if answer is not None:
                 self.kept[place] = answer
                 continue
-            end = known.poll(offset, epoch, most, request.min_bytes, takes_earlier=not has_waited)
+            since_ns = now_ns - LATE_NS if self.has_more(each) else 0
+            end = known.poll(
+                offset, epoch, most, request.min_bytes, takes_earlier=not has_waited, since_ns=since_ns
+            )
             if end is None:
                 self.missing.append(each)
             else:

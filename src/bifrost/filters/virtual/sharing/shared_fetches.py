@@ -233,10 +233,10 @@ def _begin(
     request.topics = [topic for topic in topics.values() if topic.partitions]
     if is_at_once:
         request.max_wait_ms = request.min_bytes = 0
-    poll = SharedPoll()
+    poll, now_ns = SharedPoll(), view.store.now_ns()
     for _, one, partition in in_steps(asked):
         offset, epoch, most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
-        partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end)
+        partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
     bounds = [(place, end) for place, end in left_out if end is not None]
     exchange.keep(_SHARED, SharedFetch(poll, sent, bounds, view.tenant.generation))
 

@@ -4,6 +4,7 @@ import pytest
 
 from bifrost.filters.steps import OthersPoll
 from bifrost.filters.virtual.sharing.shared_fetches import MAX_BYTES, MAX_ROUNDS, MOMENT_NS, ROOM_NS
+from bifrost.tenancy.recent_records.recent_partition import LATE_NS
 from bifrost.tenancy.recent_records.recent_records import OVERHEAD_BYTES, RecentRecords
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from unit.filters.virtual.sharing.fetches import LOG, MS, NOW, VERSION, answered, asked, fetch, met, need_of
@@ -72,6 +73,18 @@ def test_what_comes_in_a_moment_is_waited_for_when_the_rest_is_at_its_end(books:
     NOW[0] += MOMENT_NS
     expected = asked((ORDERS, TWO), max_wait_ms=500 - MOMENT_NS // MS)
     assert books[1] >> met(need) << to_broker(expected)
+
+
+def test_what_is_late_though_there_are_records_is_asked_for_again(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(two(), VERSION) << to_broker(asked((ORDERS, TWO)))
+    NOW[0] += LATE_NS
+    answer = told((ORDERS, {1: b""}), ends={1: 9})
+    assert books[1] >> client_sends(asked(("orders", [(1, 5)])), VERSION)
+    assert books[1] >> met(need_of(books[1])) << to_broker(asked((ORDERS, [(1, 5)])))
+    assert books[1] >> broker_answers(answer) << to_client(told(("orders", {1: b""}), ends={1: 9}))
+
+    NOW[0] += 1
+    assert books[2] >> client_sends(two(2), VERSION) << to_broker(asked((ORDERS, TWO)))
 
 
 def test_a_fetch_from_a_little_before_is_waited_for_once(books: list[Playbook]) -> None:
