@@ -3,9 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bifrost.config import model
 from bifrost.config.fields.limits import Limits
-from bifrost.config.fields.tenants import Tenant
 from bifrost.config.model import Config
 from bifrost.config.secrets import Secret
 
@@ -52,22 +50,3 @@ def test_an_error_does_not_repeat_what_was_given() -> None:
         Config.model_validate(settings(hunter=["hunter2"]))
 
     assert "hunter2" not in str(caught.value)
-
-
-def test_no_more_than_a_tenant_is_dumped_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`model_dump` keeps the interpreter from other threads, and a reload runs in one."""
-    dumped, checked = list[str](), list[Any]()
-    of_tenant = Tenant.model_dump
-
-    def dump(tenant: Tenant, **options: Any) -> dict[str, Any]:
-        dumped.append(tenant.name)
-        return of_tenant(tenant, **options)
-
-    monkeypatch.setattr(Tenant, "model_dump", dump)
-    monkeypatch.setattr(model, "find_clashes", lambda data: checked.append(data) or [])
-    given = settings()
-    given["tenants"].append(given["tenants"][0] | {"name": "globex"})
-    config = Config.model_validate(given)
-
-    assert dumped == ["acme", "globex"]
-    assert checked == [config.model_dump()]
