@@ -8,8 +8,12 @@ from contextlib import closing
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import await_topic
+from support.physical_names import physical_name
 
 WAIT_S = 60.0
 STORED_S = 120.0
@@ -45,6 +49,14 @@ def expected(topic: str, *runs: str, size: int = 0) -> Read:
         partition: [value for run in runs or ("",) for value in values_of(partition, run)]
         for partition in range(size or size_of(topic))
     }
+
+
+def create(endpoint: Endpoint, direct: RawClient, topic: str, size: int, physical: int) -> str:
+    """Create a topic of globex with so many virtual partitions on so many physical ones, whose leaders are there."""
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, size, 1)])[topic].result(WAIT_S)
+    await_topic(direct, physical_name("globex", topic), physical)
+    return topic
 
 
 def produce(endpoint: Endpoint, topic: str, run: str = "", size: int = 0, **options: Any) -> None:

@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.brokers.kafka_cluster import KafkaTools
 from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic, warm_up
+from support.clients.raw_operations import warm_up
 from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
-from support.physical_names import physical_name
-from support.virtual_topics import PHYSICAL, RULES, SIZES, WAIT_S
+from support.virtual_topics import PHYSICAL, RULES, SIZES, create
 
 
 def with_virtual_partitions(config: dict[str, Any]) -> None:
@@ -53,11 +51,8 @@ def client(dividing: GatewayProcess) -> Iterator[RawClient]:
 @pytest.fixture(params=SIZES)
 def topic(request: pytest.FixtureRequest, endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
     """A new topic of either kind, whose partitions have leaders."""
-    name = unique(request.param)
-    admin = AdminClient(endpoint.for_confluent)
-    admin.create_topics([NewTopic(name, SIZES[request.param], 1)])[name].result(WAIT_S)
-    await_topic(direct, physical_name("globex", name), PHYSICAL[request.param])
-    return name
+    kind = request.param
+    return create(endpoint, direct, unique(kind), SIZES[kind], PHYSICAL[kind])
 
 
 @pytest.fixture

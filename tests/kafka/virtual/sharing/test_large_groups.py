@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
-from support.physical_names import physical_name
 from support.virtual_groups import FETCHED, HELD, RECORD_BYTES, SHARED, Group, check, counted, produce
-from support.virtual_topics import WAIT_S
+from support.virtual_topics import create
 
 _log = logging.getLogger(__name__)
 
@@ -42,11 +39,7 @@ def dividing(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def large(endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
     """A new topic."""
-    name = unique("large")
-    admin = AdminClient(endpoint.for_confluent)
-    admin.create_topics([NewTopic(name, VIRTUAL, 1)])[name].result(WAIT_S)
-    await_topic(direct, physical_name("globex", name), PHYSICAL)
-    return name
+    return create(endpoint, direct, unique("large"), VIRTUAL, PHYSICAL)
 
 
 @pytest.mark.timeout(300)

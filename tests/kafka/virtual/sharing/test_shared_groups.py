@@ -20,13 +20,11 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients
-from support.physical_names import physical_name
 from support.virtual_groups import FETCHED, HELD, RECORD_BYTES, SHARED, Group, check, counted, produce
-from support.virtual_topics import RULES, WAIT_S
+from support.virtual_topics import RULES, WAIT_S, create
 
 _log = logging.getLogger(__name__)
 
@@ -37,11 +35,7 @@ ALL = {"members": MEMBERS, "partitions": VIRTUAL}
 @pytest.fixture
 def even(endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
     """A new topic with twelve virtual partitions on four."""
-    name = unique("even")
-    admin = AdminClient(endpoint.for_confluent)
-    admin.create_topics([NewTopic(name, VIRTUAL, 1)])[name].result(WAIT_S)
-    await_topic(direct, physical_name("globex", name), PHYSICAL)
-    return name
+    return create(endpoint, direct, unique("even"), VIRTUAL, PHYSICAL)
 
 
 def with_rules(config: dict[str, Any]) -> None:
