@@ -24,6 +24,7 @@ cdef class FrameConsumer:
 cdef class Chunk:
     cdef uint8_t* data
     cdef Py_ssize_t capacity
+    cdef int allocate(self, Py_ssize_t capacity) except -1
 
 
 @cython.final

@@ -101,7 +101,8 @@ cdef int unused_chunks = 0    # the fewest spares there were since the last rele
 cdef class Chunk:
     """CHUNK bytes that return to the spares when no object refers to them any more."""
 
-    def __cinit__(self, Py_ssize_t capacity):
+    cdef int allocate(self, Py_ssize_t capacity) except -1:
+        """Take the memory, once. It is no constructor: one with an argument makes Python objects for the call."""
         global spare_count, unused_chunks
         self.capacity = capacity
         if capacity == CHUNK and spare_count:
@@ -112,6 +113,7 @@ cdef class Chunk:
             self.data = <uint8_t*>PyMem_RawMalloc(capacity)
             if self.data == NULL:
                 raise MemoryError()
+        return 0
 
     def __dealloc__(self):
         global spare_count
@@ -120,6 +122,11 @@ cdef class Chunk:
             spare_count += 1
         else:
             PyMem_RawFree(self.data)
+
+cdef Chunk new_chunk(Py_ssize_t capacity):
+    cdef Chunk made = Chunk.__new__(Chunk)
+    made.allocate(capacity)
+    return made
 
 
 cdef struct Spare:
@@ -410,7 +417,7 @@ cdef class Framer:
             self.lo = self.hi = 0
         elif self.hi > self.chunk.capacity - self.chunk.capacity // 4:
             # The unfinished frame moves; frames given out keep the old chunk as it is.
-            fuller, self.chunk = self.chunk, Chunk(self.chunk.capacity)
+            fuller, self.chunk = self.chunk, new_chunk(self.chunk.capacity)
             memcpy(self.chunk.data, fuller.data + self.lo, self.hi - self.lo)
             self.hi -= self.lo
             self.lo = 0
@@ -470,7 +477,7 @@ cdef class Framer:
                     and other.chunk.capacity == self.chunk_bytes):
                 self.chunk, other.chunk = other.chunk, None
         if self.chunk is None:
-            self.chunk = Chunk(self.chunk_bytes)
+            self.chunk = new_chunk(self.chunk_bytes)
         self.lo = self.hi = 0
         idle = <PyObject*>self
         return 0
