@@ -1,7 +1,6 @@
-from bifrost.forwarding.forwarding cimport Outlet
+from bifrost.gateway.sockets.socket_watch cimport Watched
 
-cdef class Readable(Outlet):
-    cdef readonly object loop
+cdef class Readable(Watched):
     cdef bint is_queued
     cdef bint wants_turn    # it has more to read, and may be read
     cdef int read_some(self, int reads) except -1

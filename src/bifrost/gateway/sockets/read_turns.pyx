@@ -12,7 +12,7 @@ the connections is left to the next turn, in which the event loop says again tha
 from collections import deque
 from weakref import WeakKeyDictionary
 
-from bifrost.forwarding.forwarding cimport Outlet
+from bifrost.gateway.sockets.socket_watch cimport Watched
 
 cdef enum:
     READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
@@ -21,7 +21,7 @@ cdef enum:
     MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most some 200, 2 ms
 
 
-cdef class Readable(Outlet):
+cdef class Readable(Watched):
     """A connection that can be read. This one has nothing to read."""
 
     cdef int read_some(self, int reads) except -1:

@@ -3,6 +3,7 @@
 import asyncio
 import socket as sockets
 import ssl
+from collections.abc import Callable
 
 from bifrost.forwarding.room import Room
 
@@ -47,6 +48,12 @@ class SocketStream(asyncio.Transport):
 
     def encrypt(self, socket: ssl.SSLSocket) -> None:
         """Use the TLS socket that wraps the previous socket and has its file descriptor."""
+
+    def call_when_ready(self, waiter: Callable[[], object] | None, is_to_write: bool = False) -> None:
+        """Call `waiter` whenever the socket can be read, or written, instead of reading it; None: no longer.
+
+        It is for what comes before the protocol reads, and ends with the connection.
+        """
 
     def lose(self, error: Exception | None) -> None:
         """Close the socket at once, and tell the protocol soon; do nothing if it is closed already."""

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Moves a connection's bytes between its socket and a protocol's memory, in compiled code.
 
-The event loop only says when the socket is ready. Without TLS, bytes are received straight into a relay's framer, with
-no Python object for them. With TLS, OpenSSL reads and writes the socket (`ssl.SSLSocket`), frees its buffers when
-they are empty, and decrypts into the protocol's memory; an event loop's own TLS keeps 200 KiB for each connection that
-was ever busy.
+libuv only says when the socket is ready (`socket_watch.pyx`). Without TLS, bytes are received straight into a relay's
+framer, with no Python object for them. With TLS, OpenSSL reads and writes the socket (`ssl.SSLSocket`), frees its
+buffers when they are empty, and decrypts into the protocol's memory; an event loop's own TLS keeps 200 KiB for each
+connection that was ever busy.
 """
 
 import ssl
@@ -17,6 +17,7 @@ from libc.stdint cimport uint8_t
 from bifrost.forwarding.room cimport Room
 from bifrost.gateway.sockets.frame_relay cimport CompiledRelay, write_now
 from bifrost.gateway.sockets.read_turns cimport Readable, ReadTurns, turns_of
+from bifrost.gateway.sockets.socket_watch cimport READABLE, WRITABLE
 
 cdef extern from *:
     """
@@ -46,15 +47,15 @@ _SCRATCH = bytearray(MAX_RECORD_BYTES)  # discarded bytes of all connections are
 
 cdef class SocketStream(Readable):
     cdef readonly object socket
-    cdef object protocol, get_buffer, buffer_updated, receive, give, timer
+    cdef object protocol, get_buffer, buffer_updated, receive, give, timer, waiter
     cdef list backlog
     cdef CompiledRelay relay, encrypted_relay
     cdef Py_ssize_t unwritten, counted, high, low
     cdef Room backlogs
     cdef ReadTurns turns
-    cdef int fd, reads_left
+    cdef int reads_left
     cdef readonly bint is_encrypted
-    cdef bint reads, may_have_more, is_write_paused, awaits_room, closing, says_goodbye, lost, peer_has_closed
+    cdef bint reads, may_have_more, is_write_paused, closing, says_goodbye, lost, peer_has_closed
 
     def __init__(self, loop, socket, protocol):
         self.loop, self.socket, self.fd = loop, socket, socket.fileno()
@@ -88,18 +89,32 @@ cdef class SocketStream(Readable):
     def pause_reading(self):
         if self.reads:
             self.reads = False
-            self.loop.remove_reader(self.fd)
+            self.wait_for(self.events & ~READABLE)
 
     def resume_reading(self):
         if self.closing or self.reads:
             return
         self.reads = True
-        self.loop.add_reader(self.fd, self.on_readable)
+        self.wait_for(self.events | READABLE)
         if self.may_have_more:
             self.turns.wait(self)
 
-    def on_readable(self):
-        self.turns.read(self)
+    def call_when_ready(self, waiter, is_to_write=False):
+        self.waiter = waiter
+        self.wait_for(0 if waiter is None else WRITABLE if is_to_write else READABLE)
+
+    cdef int ready(self, int events) except -1:
+        if self.waiter is not None:
+            self.waiter()
+            return 0
+        if events & READABLE & self.events:
+            if self.says_goodbye:
+                self.throw_away()
+            else:
+                self.turns.read(self)
+        if events & WRITABLE & self.events:
+            self.write_on()
+        return 0
 
     cdef int read_some(self, int reads) except -1:
         cdef bint has_more = True
@@ -249,21 +264,18 @@ cdef class SocketStream(Readable):
                 else:
                     self.backlog[done] = memoryview(self.backlog[done])[sent:]
         except NOT_YET:
-            if not self.awaits_room:
-                self.awaits_room = True
-                self.loop.add_writer(self.fd, self.on_writable)
+            self.wait_for(self.events | WRITABLE)
         except OSError as error:
             failure = error
         del self.backlog[:done]
         self.count_backlog()
         if failure is not None:
             self.lose(failure)
-        elif self.awaits_room and not self.backlog:
-            self.awaits_room = False
-            self.loop.remove_writer(self.fd)
+        elif not self.backlog:
+            self.wait_for(self.events & ~WRITABLE)
         return 0
 
-    def on_writable(self):
+    cdef int write_on(self) except -1:
         try:
             self.push()
             if self.is_write_paused and self.unwritten <= self.low and not self.lost:
@@ -275,6 +287,7 @@ cdef class SocketStream(Readable):
             # Otherwise the rest would never be written, and the socket never closed.
             self.lose(error)
             raise
+        return 0
 
     # -- the end
 
@@ -296,7 +309,7 @@ cdef class SocketStream(Readable):
         """End the writing side, and wait for the other side: a close with unread bytes would send a reset."""
         if self.says_goodbye or self.lost:
             return 0
-        self.says_goodbye = True
+        self.says_goodbye, self.waiter = True, None
         if self.is_encrypted:
             try:
                 self.socket.unwrap()
@@ -309,18 +322,18 @@ cdef class SocketStream(Readable):
         if self.peer_has_closed:
             return self.lose(None)
         self.timer = self.loop.call_later(SHUTDOWN_TIMEOUT_S, self.abort)
-        self.loop.add_reader(self.fd, self.throw_away)
+        self.wait_for(self.events | READABLE)
         return 0
 
-    def throw_away(self):
+    cdef int throw_away(self) except -1:
         try:
             if self.socket.recv_into(_SCRATCH):
-                return
+                return 0
         except BlockingIOError:
-            return
+            return 0
         except OSError:
             pass
-        self.lose(None)
+        return self.lose(None)
 
     def abort(self):
         self.lose(None)
@@ -331,8 +344,8 @@ cdef class SocketStream(Readable):
             return 0
         self.lost = self.closing = True
         self.reads = False
-        self.loop.remove_reader(self.fd)
-        self.loop.remove_writer(self.fd)
+        self.waiter = None
+        self.stop_waiting()
         if self.timer is not None:
             self.timer.cancel()
         self.backlog, self.unwritten = [], 0

@@ -84,7 +84,7 @@ class SocketTransport(SocketStream):
         the connection is lost.
         """
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, nbytes)
-        self.loop.add_reader(self.socket.fileno(), self._look, nbytes, look)
+        self.call_when_ready(lambda: self._look(nbytes, look))
 
     def _look(self, nbytes: int, look: Callable[[bytes], None]) -> None:
         try:
@@ -94,7 +94,7 @@ class SocketTransport(SocketStream):
         except OSError as error:
             self.lose(error)
             return
-        self.loop.remove_reader(self.socket.fileno())
+        self.call_when_ready(None)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
         if found:
             look(found)
@@ -135,9 +135,9 @@ class SocketTransport(SocketStream):
             try:
                 await self._paced(pace, encrypted)
             except ssl.SSLWantReadError:
-                await self._until(self.loop.add_reader, self.loop.remove_reader)
+                await self._until_ready()
             except ssl.SSLWantWriteError:
-                await self._until(self.loop.add_writer, self.loop.remove_writer)
+                await self._until_ready(is_to_write=True)
             except _GONE:
                 raise ConnectionResetError("the other side is gone") from None
             else:
@@ -169,18 +169,17 @@ class SocketTransport(SocketStream):
         finally:
             self.handshake_cpu_ns += time.thread_time_ns() - began_ns
 
-    async def _until(self, add: Callable[..., Any], remove: Callable[[int], Any]) -> None:
-        """Wait until the socket can be read or written."""
+    async def _until_ready(self, *, is_to_write: bool = False) -> None:
+        """Wait until the socket can be read, or written."""
         if self.is_closing():
             raise ConnectionResetError("the connection was closed")
         is_ready = self.loop.create_future()
-        number = self.socket.fileno()
-        add(number, _set, is_ready)
+        self.call_when_ready(lambda: _set(is_ready), is_to_write)
         try:
             await is_ready
         finally:
-            if not self.is_closing():  # Otherwise the number may be another socket's by now.
-                remove(number)
+            if not self.is_closing():  # Otherwise it may wait for the other side's end.
+                self.call_when_ready(None)
 
 
 def _set(future: "asyncio.Future[None]") -> None:
