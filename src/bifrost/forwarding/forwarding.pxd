@@ -27,6 +27,7 @@ cdef class Forwarding(FrameConsumer):
     cdef public list _held_requests, _held_responses
     cdef public list to_client, to_broker
     cdef public Py_ssize_t _max_in_flight
+    cdef public bint reads_both                       # neither the client nor the broker is paused
     cdef public bint needs_whole                      # no request may be sent on before it is whole
     cdef readonly bint is_passing
     cdef Py_ssize_t request_bytes, answer_bytes

@@ -35,6 +35,8 @@ class Forwarding(FrameConsumer):
     """In whose name ways may write batches (`OwnProducer`); None: they may not."""
     _max_in_flight: int
     """Requests that may await their answers; from then on the session holds what comes."""
+    reads_both: bool
+    """Whether both sides are read; the connection that reads them says so."""
     needs_whole: bool
     """Whether no request may be sent on before it is whole: a router takes it apart."""
     hot_steps: int

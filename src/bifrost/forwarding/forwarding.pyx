@@ -227,6 +227,7 @@ cdef class Forwarding(FrameConsumer):
 
     def __cinit__(self):
         self.hot_steps = HOT_STEPS
+        self.reads_both = True
 
     cdef bint is_clear(self) except -1:
         """Whether nothing comes first: no authentication, nothing held, not too much awaited."""
@@ -234,8 +235,9 @@ cdef class Forwarding(FrameConsumer):
                 and self._queue.count < self._max_in_flight)
 
     cdef bint is_read_on(self) except -1:
-        """Whether no request waits for anything but answers, so that the client is read."""
-        return self._authentication is None and not self._held_requests and self._max_in_flight > 0
+        """Whether both sides are read, and no request waits for anything but answers, so that the client stays so."""
+        return (self.reads_both and self._authentication is None and not self._held_requests
+                and self._max_in_flight > 0)
 
     cdef int64_t begin_turn(self) noexcept:
         self.turn_ns = clock_ns()

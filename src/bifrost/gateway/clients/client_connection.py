@@ -44,7 +44,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     __slots__ = (
         "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway", "_holding",
         "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session", "_task",
-        "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "is_reading", "origin",
+        "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "origin",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +69,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None
         self._deadline, self._expiry = Deadline(), Deadline()
         self._authentications, self._is_write_paused = 0, False
-        self._reads_client = self._reads_broker = self.is_reading = True
+        self._reads_client = self._reads_broker = True
         self._unread = Unread(gateway.pauses)
         self.has_ended = False
         """Whether only closing the client's socket is left to do."""
@@ -233,7 +233,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._reads_broker = wanted
             self._unread.note(BROKER, has_ended=wanted)
             set_reading(broker.transport, wanted)
-        self.is_reading = self._reads_client and self._reads_broker
+        session.reads_both = self._reads_client and self._reads_broker
 
     @property
     def bytes_received(self) -> int | None:
@@ -311,7 +311,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         is_login_due = broker is not None and broker.is_login_due and not session.in_flight
         if self._task is None and (session.to_broker or self._waiting.to_fetch or is_login_due):
             self._task = asyncio.get_running_loop().create_task(self._catch_up())
-        if not self.is_reading or session.is_holding or session.needs or self._task is not None:
+        if not session.reads_both or session.is_holding or session.needs or self._task is not None:
             self.update_reading()
 
     async def _catch_up(self) -> None:

@@ -13,9 +13,6 @@ from bifrost.wire.framer import Framer
 class RoutedClient(Protocol):
     """The client's connection."""
 
-    is_reading: bool
-    """Whether both sides are read."""
-
     @property
     def tenant(self) -> str | None:
         """The client's tenant."""

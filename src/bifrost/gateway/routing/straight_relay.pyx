@@ -207,7 +207,7 @@ cdef class StraightRouter:
 
     cdef int write_answers(self) except -1:
         """Write the answers that have passed; whether anything else is to be done, the client's Python code decides."""
-        if self.to is None or not self.session.is_read_on() or not self.client.is_reading:
+        if self.to is None or not self.session.is_read_on():
             self.client.flush()
         else:
             self.to.writelines(self.session.to_client)

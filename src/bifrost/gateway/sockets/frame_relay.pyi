@@ -9,10 +9,6 @@ from bifrost.wire.framer import Framer
 class Owner(Protocol):
     """A client's connection, which decides about the frames that the forwarding leaves to it."""
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether both sides are read."""
-
     def client_frames(self, frames: list[bytes | memoryview]) -> None:
         """Process frames of the client; if there are none, the framer says why it has failed."""
 

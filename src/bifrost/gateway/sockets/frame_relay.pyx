@@ -111,7 +111,7 @@ cdef class CompiledRelay:
             if out:
                 self.write(out)
                 out.clear()
-            if self.is_request and session.to_client or not session.is_read_on() or not self.owner.is_reading:
+            if self.is_request and session.to_client or not session.is_read_on():
                 self.owner.flush()
         if self.framer.frame is not None and not self.framer.settle(False) and self.owner is not None:
             self.owner.update_reading()

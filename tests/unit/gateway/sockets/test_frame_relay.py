@@ -29,7 +29,6 @@ class Owner(asyncio.BufferedProtocol):
     """A connection that remembers what it was given to decide."""
 
     def __init__(self) -> None:
-        self.is_reading = True
         self.requests: list[bytes] = []
         self.responses: list[bytes] = []
         self.flushes = 0
@@ -198,7 +197,7 @@ def test_what_does_not_parse_is_the_connections_to_explain(spoilt: bytes) -> Non
 
 def test_the_connection_looks_who_is_to_be_read_when_not_everything_is_open() -> None:
     pair = Pair()
-    pair.owner.is_reading = False
+    pair.session.reads_both = False
 
     receive(pair.there, framed(request_frame(HEARTBEAT, 4, 2)))
 
