@@ -2,12 +2,10 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bifrost.config.errors import ConfigError
-from bifrost.config.model import Config
 from bifrost.config.source_files import MAX_FILE_BYTES
 from bifrost.config.values import Address
 from support.journal.loading import load
@@ -386,35 +384,6 @@ def test_everything_wrong_is_reported_at_once_in_the_order_of_the_file(problems:
     assert [line.split(" ")[0] for line in lines] == [
         f"proxy.yaml:{number}:" for number in (6, 8, 11, 14, 17, 18, 22)
     ]
-
-
-def test_many_tenants_are_validated_one_by_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = load(folder / "proxy.yaml")
-    given: list[object] = []
-    validate = Config.model_validate
-
-    def watched(data: dict[str, Any]) -> Config:
-        given.extend(data["tenants"])
-        return validate(data)
-
-    monkeypatch.setattr("bifrost.config.load.MANY_TENANTS", 2)
-    monkeypatch.setattr(Config, "model_validate", watched)
-    assert load(folder / "proxy.yaml") == whole
-    assert given == list(whole.tenants), "the whole is validated with tenants that are valid already"
-
-
-def test_mistakes_in_one_of_many_tenants_have_their_places(
-    problems: Problems, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mistakes = (
-        ("allowed_topics: [orders, billing", "alowed_topics: [orders, billing"),
-        ("name: globex", "name: acme"),
-        ("username: globex", "username: 7"),
-    )
-    few = problems(*mistakes)
-    monkeypatch.setattr("bifrost.config.load.MANY_TENANTS", 2)
-    assert problems(*mistakes) == few
-    assert len(few) == 3
 
 
 @pytest.mark.parametrize(

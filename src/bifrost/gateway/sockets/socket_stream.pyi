@@ -47,7 +47,11 @@ class SocketStream(asyncio.Transport):
         """Whether `encrypt` was called."""
 
     def encrypt(self, socket: ssl.SSLSocket) -> None:
-        """Use the TLS socket that wraps the previous socket and has its file descriptor."""
+        """Use the TLS socket that wraps the previous socket and has its file descriptor.
+
+        Raises:
+            ConnectionResetError: the connection was gone before, so there is no TLS in it.
+        """
 
     def call_when_ready(self, waiter: Callable[[], object] | None, is_to_write: bool = False) -> None:
         """Call `waiter` whenever the socket can be read, or written, instead of reading it; None: no longer.

@@ -67,7 +67,10 @@ cdef class SocketStream(Readable):
 
     def encrypt(self, socket):
         self.socket, self.fd, self.is_encrypted = socket, socket.fileno(), True
-        self.receive, self.give = socket.read, socket.write
+        if socket._sslobj is None:
+            raise ConnectionResetError("the other side is gone")
+        # What `SSLSocket.read` and `write` call behind checks of their own, in Python.
+        self.receive, self.give = socket._sslobj.read, socket._sslobj.write
 
     def set_protocol(self, protocol):
         self.protocol = protocol
@@ -166,10 +169,12 @@ cdef class SocketStream(Readable):
             self.reads_left -= 1
             try:
                 place = buffer[filled:] if filled else buffer
-                # An SSLSocket's `read`, or a socket's `recv_into`.
+                # An SSL object's `read`, or a socket's `recv_into`.
                 size = self.receive(room - filled, place) if self.is_encrypted else self.receive(place)
             except NOT_YET:
                 has_more = False
+            except ssl.SSLEOFError:
+                has_more, has_ended = False, True    # TCP ended without close_notify.
             except OSError as error:
                 failure, has_more = error, False
             else:
@@ -178,7 +183,9 @@ cdef class SocketStream(Readable):
                 # The rest of a record is in OpenSSL, where the event loop does not see it; in a socket it does.
                 has_more = size and (filled == room or self.is_encrypted and count_unread(self.fd) > 0)
         self.may_have_more = has_more
-        if filled:
+        if filled and self.encrypted_relay is not None:
+            self.encrypted_relay.received(filled)
+        elif filled:
             self.buffer_updated(filled)
         if failure is not None:
             self.lose(failure)

@@ -22,6 +22,7 @@ class PlayedSocket:
         self.calls: list[str] = []
         self.options: list[tuple[int, ...]] = []
         self.context = "the context"
+        self._sslobj: object = self
 
     def fileno(self) -> int:
         """Return a number that no open file has."""

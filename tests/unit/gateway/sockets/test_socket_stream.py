@@ -111,6 +111,14 @@ class TestReading:
         assert isinstance(line.protocol.told[0][1], KeyError)
         assert (line.loop.reader, line.socket.calls) == (None, ["close"])
 
+    def test_an_end_without_close_notify_is_one_too(self, line: Line) -> None:
+        line.receive(b"last", ssl.SSLEOFError())
+        line.receive()
+        line.loop.turn()
+
+        assert line.protocol.got == [b"last"]
+        assert line.protocol.told == ["eof", ("lost", None)]
+
     def test_its_end_is_answered_and_everything_closed(self, line: Line) -> None:
         line.receive(b"")
         line.loop.turn()

@@ -126,6 +126,12 @@ def test_who_goes_in_a_handshake_has_not_failed_it(gone: Exception) -> None:
     assert shaken(Line(), gone) == ["ConnectionResetError"]
 
 
+def test_who_was_gone_before_the_handshake_has_not_failed_it() -> None:
+    line = Line()
+    line.socket._sslobj = None  # As of an SSLSocket whose socket has no peer.
+    assert shaken(line) == ["ConnectionResetError"]
+
+
 def test_a_connection_that_was_closed_shakes_no_hands() -> None:
     line = Line()
     line.transport.abort()
