@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourcePatternType,
     ResourceType,
+    TopicDescription,
 )
 from kafka.admin import NewTopic as PythonTopic
 from kafka.admin import OffsetSpec as PythonOffsetSpec
@@ -55,12 +56,23 @@ def make_topics(side: Side) -> None:
         for name in names
     ]
     done(admin.create_topics(topics))
-    _await_topics(admin, set(names))
-    for name, described in done(admin.describe_topics(TopicCollection(names))).items():
+    for name, described in _described(admin, names).items():
         most = described.topic_id.get_most_significant_bits()
         least = described.topic_id.get_least_significant_bits()
         mask = (1 << 64) - 1
         side.topic_ids[name] = (most & mask).to_bytes(8, "big") + (least & mask).to_bytes(8, "big")
+
+
+def _described(admin: AdminClient, names: list[str]) -> dict[str, TopicDescription]:
+    """Describe the topics as soon as the broker that is asked knows them all: brokers learn of new ones by and by."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return done(admin.describe_topics(TopicCollection(names)))
+        except KafkaException as error:
+            if error.args[0].code() != ConfluentError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
 
 
 def _await_topics(admin: AdminClient, names: set[str]) -> None:
