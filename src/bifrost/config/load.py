@@ -20,7 +20,6 @@ from bifrost.config.checks.tls_files import check_tls_files
 from bifrost.config.checks.transform_files import find_transform_files
 from bifrost.config.errors import ConfigError, Problem
 from bifrost.config.explain import STRAY_HINT, explain, section_at, show_loc
-from bifrost.config.fields.tenants import Tenant
 from bifrost.config.fields.verifiers import (
     MIN_ITERATIONS,
     NEW_SALT_BYTES,
@@ -48,10 +47,6 @@ MIN_PSEUDONYM_KEY_BYTES = 16
 
 MAX_NAMED_FILE_BYTES = 1 << 20
 """Largest file of keys or certificates, in bytes."""
-
-MANY_TENANTS = 200
-"""From so many on each is validated by itself: fewer take 0.3 ms together, and do without 0.3 MiB for a validator of
-their own."""
 
 Derive = Callable[[Mechanism, bytes, str], ScramVerifier]
 """Makes the verifier of a mechanism, a password and a user name."""
@@ -111,7 +106,7 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
             report(loc, text)
     config = None
     try:
-        config = Config.model_validate(_in_pieces(data))
+        config = Config.model_validate(data)
     except ValidationError as error:
         for loc, text in explain(error, data, Config):
             report(loc, text)
@@ -121,25 +116,6 @@ def _check(source: Source, derive: Derive) -> tuple[Config | None, list[tuple[Pl
     for clash in _clashes(data, found.keys()):
         report(clash.loc, clash.text + _earlier(source, clash))
     return config, list(dict.fromkeys([*others, *found.values()]))
-
-
-def _in_pieces(data: dict[str, object]) -> dict[str, object]:
-    """Return the values with the tenants validated one by one, as far as they are valid.
-
-    pydantic lets no other thread run while it validates, and the event loop waits for 15 ms if that is the whole of
-    10,000 tenants. A tenant that is not valid stays what it is: with the whole its mistakes have their places.
-    """
-    tenants = data.get("tenants")
-    if not isinstance(tenants, list) or len(tenants) < MANY_TENANTS:
-        return data
-    return {**data, "tenants": [_validated(one) for one in tenants]}
-
-
-def _validated(tenant: object) -> object:
-    try:
-        return Tenant.model_validate(tenant)
-    except ValidationError:
-        return tenant
 
 
 def _clashes(data: dict[str, object], bad: Collection[Loc]) -> Iterator[Clash]:
