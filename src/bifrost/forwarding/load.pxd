@@ -29,6 +29,8 @@ cdef class Load:
     cdef public int throttle_ms
     cdef public bint is_over_budget
     cdef public int64_t broker_left_ns
+    cdef int64_t turn                # of the event loop, in which connections of the tenant were last read
+    cdef Py_ssize_t turn_bytes       # read in it
     cdef Load whole
     cdef Cells cells
     cdef int64_t* row

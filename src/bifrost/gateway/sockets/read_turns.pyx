@@ -4,7 +4,9 @@
 Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
 would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
 and those with more to read queue: the next turn begins with them, in order. After some hundred small reads the rest of
-the connections is left to the next turn, in which the event loop says again that they are ready.
+the connections is left to the next turn, in which the event loop says again that they are ready. Those of a tenant that has
+not been read much in the turn are read even then, so that no tenant waits for another's thousand connections. A
+connection that ends counts as several reads.
 
     socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
 """
@@ -12,13 +14,19 @@ the connections is left to the next turn, in which the event loop says again tha
 from collections import deque
 from weakref import WeakKeyDictionary
 
+from bifrost.forwarding.load cimport Load
 from bifrost.gateway.sockets.socket_watch cimport Watched
 
 cdef enum:
     READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
     READ_BYTES = 16384
     BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
-    MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most some 200, 2 ms
+    MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most 256. Where each begins a frame
+                          # in new memory that takes 8 ms, else 2
+
+
+    OWN_BYTES = 131072   # a tenant's own in each turn: eight reads
+    ALL_BYTES = 6291456  # with those of many tenants
 
 
 cdef class Readable(Watched):
@@ -27,6 +35,10 @@ cdef class Readable(Watched):
     cdef int read_some(self, int reads) except -1:
         """Read at most so many times; return how many reads were used, and set `wants_turn`."""
         return 0
+
+    cdef Load load(self):
+        """Return whose it is: the tenant's load; None while that is not known."""
+        return None
 
 
 cdef class ReadTurns:
@@ -37,12 +49,28 @@ cdef class ReadTurns:
         """Read from a connection whose socket is ready."""
         if self.bytes_read < BYTES:
             self.read_now(one, READS)
-        elif not one.is_queued and self.bytes_read < MOST_BYTES:
+        elif not one.is_queued and (self.bytes_read < MOST_BYTES or self.has_own_room(one)):
             self.read_now(one, 1)
         return 0
 
+    cdef bint has_own_room(self, Readable one) except -1:
+        """Whether its tenant has been read so little in this turn that it need not wait for others."""
+        cdef Load load = one.load()
+        if load is None or self.bytes_read >= ALL_BYTES:
+            return False
+        return load.turn != self.number or load.turn_bytes < OWN_BYTES
+
+    cdef int note(self, Readable one, Py_ssize_t size) except -1:
+        cdef Load load = one.load()
+        self.bytes_read += size
+        if load is not None:
+            if load.turn != self.number:
+                load.turn, load.turn_bytes = self.number, 0
+            load.turn_bytes += size
+        return 0
+
     cdef int read_now(self, Readable one, int reads) except -1:
-        self.bytes_read += READ_BYTES * one.read_some(reads)
+        self.note(one, READ_BYTES * one.read_some(reads))
         if one.wants_turn:
             self.wait(one)
         elif self.bytes_read >= BYTES:
@@ -68,6 +96,7 @@ cdef class ReadTurns:
         cdef Py_ssize_t left = len(self.queue)
         self.is_called = False
         self.bytes_read = 0
+        self.number += 1
         try:
             while left and self.bytes_read < BYTES:
                 left -= 1

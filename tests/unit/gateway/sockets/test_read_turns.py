@@ -1,8 +1,14 @@
 """How much of many connections is read in one turn of the event loop: see read_turns.pyx."""
 
 from collections.abc import Callable
+from typing import Any
 
+from bifrost.forwarding.forwarding import Forwarding
+from bifrost.forwarding.load import Load
+from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_stream import SocketStream
+from bifrost.wire.framer import Framer
+from support.stage.fake_transport import FakeTransport
 
 from .played_socket import Listening, PlayedLoop, PlayedSocket
 
@@ -13,6 +19,10 @@ TURN = 64
 """Records that one turn reads, before the last connection of it: 1 MiB."""
 MOST = 256
 """Reads of one turn, with those of one record: 4 MiB."""
+OWN = 8
+"""Reads that a tenant has of its own."""
+ENDS = MOST // 4
+"""Connections that end in one turn: an end counts as three reads beside its own."""
 
 
 class Busy:
@@ -57,6 +67,45 @@ def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next
 
     assert min(one.got for one in many) == 1
     assert sum(one.got for one in many) <= 3 * MOST
+
+
+def test_one_turn_ends_only_so_many_connections() -> None:
+    loop, many = busy(ENDS + 10, 0)
+    for one in many:
+        one.socket.records.append(b"")
+        one.is_ready()
+
+    assert [one.stream.is_closing() for one in many] == [True] * ENDS + [False] * 10
+    loop.turn()
+    for one in many[ENDS:]:
+        one.is_ready()  # The event loop says it again.
+    assert all(one.stream.is_closing() for one in many)
+
+
+def with_relay(one: Busy, load: Load) -> Forwarding:
+    """Let a tenant's relay read the connection; return its session."""
+    session, transport = Forwarding(), FakeTransport()
+    session._load = load
+    owner: Any = Listening()
+    one.stream.set_protocol(FrameRelay(Framer(1 << 20), session, owner, owner, transport))  # type: ignore[arg-type]
+    return session
+
+
+def test_a_tenant_does_not_wait_for_another_ones_connections() -> None:
+    loop, many = busy(400, 0)
+    for one in many:
+        one.socket.records.extend([(900_000).to_bytes(4, "big") + bytes(16380), *[bytes(16384)] * 49])
+    others = [Busy(loop, 0) for _ in range(OWN + 2)]
+    one_tenant, other_tenant = Load(), Load()
+    kept = [with_relay(one, one_tenant) for one in many]
+    kept += [with_relay(one, other_tenant) for one in others]
+    for one in others:
+        one.socket.records.append((1 << 16).to_bytes(4, "big"))  # A frame begins.
+    for one in (*many, *others):
+        one.is_ready()
+
+    assert [bool(one.socket.records) for one in others] == [False] * OWN + [True] * 2
+    assert sum(len(one.socket.records) == 50 for one in many) == 400 - MOST
 
 
 def test_a_small_request_is_read_behind_all_of_them() -> None:
