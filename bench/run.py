@@ -118,7 +118,7 @@ class Run:
                 started = running.enter_context(self.laboratory.gateway(self.pace.most_tenants))
                 subjects = [*subjects, *(one for one in started if one.protocol == protocol)]
                 self.topics.make([self.subjects[0], *subjects])
-            for subject in subjects * self.pace.latency_rounds:
+            for subject in self._in_turns(subjects, self.pace.latency_rounds):
                 found = measure_end_to_end(subject, self.topics, self.pace.latency_s)
                 for name, share in shares.items():
                     table.add(name, subject.name, percentile(found, share))
@@ -164,8 +164,8 @@ class Run:
             idle.add(goals.WITH_BROKER, subject.name, found.per_used_kib)
         return [resident, idle]
 
-    def _in_turns(self, subjects: list[Subject]) -> Iterator[Subject]:
-        for _ in range(self.pace.rounds):
+    def _in_turns(self, subjects: list[Subject], rounds: int | None = None) -> Iterator[Subject]:
+        for _ in range(self.pace.rounds if rounds is None else rounds):
             yield from subjects
 
     def _fresh(self, subject: Subject) -> AbstractContextManager[Subject]:
