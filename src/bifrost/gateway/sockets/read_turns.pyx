@@ -23,8 +23,6 @@ cdef enum:
     BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
     MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most 256. Where each begins a frame
                           # in new memory that takes 8 ms, else 2
-
-
     OWN_BYTES = 131072   # a tenant's own in each turn: eight reads
     ALL_BYTES = 6291456  # with those of many tenants
 

@@ -11,6 +11,8 @@ are closed when it ends (`LoopEnd`).
 Source: uv_poll_t of libuv (src/unix/poll.c). uvloop exports libuv's functions.
 """
 
+from weakref import WeakKeyDictionary
+
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -114,7 +116,7 @@ cdef class Watches:
 
     cdef watch* first
     cdef void* uv_loop
-    cdef object loop, end
+    cdef object end
     cdef bint has_ended
 
     def __init__(self, loop):
@@ -123,7 +125,6 @@ cdef class Watches:
             raise RuntimeError(f"uvloop {uvloop.__version__} does not export libuv's functions")
         capsule = uvloop.loop.libuv_get_loop_t_ptr(loop)
         self.uv_loop = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
-        self.loop = loop
         self.end = LoopEnd(self.end_all)
 
     cdef watch* open(self, Watched owner) except NULL:
@@ -147,11 +148,10 @@ cdef class Watches:
                 owner.stop_waiting()
             else:
                 close_watch(self.first)
-        _of_loops.pop(self.loop, None)
-        self.loop = self.end = None
+        self.end = None
 
 
-_of_loops = {}
+_of_loops = WeakKeyDictionary()
 
 
 cdef Watches watches_of(loop):
@@ -165,9 +165,9 @@ cdef Watches watches_of(loop):
 cdef void on_events(void* handle, int status, int events) noexcept with gil:
     cdef watch* w = watch_of(handle)
     if w.owner != NULL:
-        tell(<Watched>w.owner, w, status, events)
+        tell(<Watched>w.owner, status, events)
 
-cdef int tell(Watched owner, watch* w, int status, int events) noexcept:
+cdef int tell(Watched owner, int status, int events) noexcept:
     try:
         if status < 0:
             # The socket has an error, which reading or writing it will say. libuv has stopped the handle.

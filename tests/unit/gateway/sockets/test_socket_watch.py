@@ -5,8 +5,7 @@ import gc
 import socket
 import sys
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -63,24 +62,29 @@ class Ends:
         await self.protocol.wait(self._has_ended)
         return self.protocol.told[-1][1]  # type: ignore[index]
 
+    async def end(self) -> None:
+        """Abort the stream."""
+        self.stream.abort()
+        await self.lost()
+
     def _has_ended(self) -> bool:
         return bool(self.protocol.told) and isinstance(self.protocol.told[-1], tuple)
 
 
-@contextmanager
-def _errors(loop: asyncio.AbstractEventLoop) -> Iterator[list[dict[str, Any]]]:
+def _errors() -> list[dict[str, Any]]:
+    """Return what the running event loop reports from now on."""
     found: list[dict[str, Any]] = []
-    loop.set_exception_handler(lambda _loop, context: found.append(context))
-    yield found
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: found.append(context))
+    return found
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
     """Run under uvloop; whatever the event loop reports fails the test."""
 
     async def watched() -> None:
-        with _errors(asyncio.get_running_loop()) as errors:
-            await work()
-            await asyncio.sleep(0)
+        errors = _errors()
+        await work()
+        await asyncio.sleep(0)
         assert errors == []
 
     uvloop.run(watched())
@@ -93,8 +97,7 @@ def test_bytes_that_arrive_are_read() -> None:
         for part in (b"one", b"two"):
             ends.other.sendall(part)
             await ends.protocol.wait(lambda part=part: ends.protocol.got[-1:] == [part])  # type: ignore[misc]
-        ends.stream.abort()
-        await ends.lost()
+        await ends.end()
 
     run(work)
 
@@ -111,8 +114,7 @@ def test_nothing_is_read_while_reading_is_paused() -> None:
             ends.stream.resume_reading()
             await ends.protocol.wait(lambda before=before: len(ends.protocol.got) > before)  # type: ignore[misc]
         assert ends.protocol.got == [b"later"] * 3
-        ends.stream.abort()
-        await ends.lost()
+        await ends.end()
 
     run(work)
 
@@ -129,8 +131,7 @@ def test_what_does_not_fit_is_written_when_there_is_room_again() -> None:
         assert received == data
         await ends.protocol.wait(lambda: "resume" in ends.protocol.told)
         assert ends.protocol.got == [b"read meanwhile"]
-        ends.stream.abort()
-        await ends.lost()
+        await ends.end()
 
     run(work)
 
@@ -212,8 +213,7 @@ def test_a_number_that_another_socket_has_by_now_is_left_alone() -> None:
             third.other.sendall(b"here")
             await third.protocol.wait(lambda third=third: third.protocol.got == [b"here"])  # type: ignore[misc]
             for ends in (second, third):
-                ends.stream.abort()
-                await ends.lost()
+                await ends.end()
 
     run(work)
 
@@ -228,15 +228,14 @@ def test_an_exception_goes_to_the_event_loop_and_ends_only_its_connection() -> N
             raise RuntimeError("a mistake")
 
         broken.stream.set_protocol(type("Broken", (Told,), {"buffer_updated": lambda _self, n: fail(n)})())
-        with _errors(asyncio.get_running_loop()) as errors:
-            for ends in (broken, sound):
-                ends.other.sendall(b"x")
-            await sound.protocol.wait(lambda: sound.protocol.got == [b"x"])
-            await asyncio.sleep(0.01)
+        errors = _errors()
+        for ends in (broken, sound):
+            ends.other.sendall(b"x")
+        await sound.protocol.wait(lambda: sound.protocol.got == [b"x"])
+        await asyncio.sleep(0.01)
         assert [str(one["exception"]) for one in errors] == ["a mistake"]
         assert broken.stream.is_closing()
-        sound.stream.abort()
-        await sound.lost()
+        await sound.end()
 
     uvloop.run(work())
 
@@ -257,6 +256,18 @@ def test_an_event_loop_ends_with_connections_that_are_still_open(state: str) -> 
     run(work)  # uvloop raises when a handle is left.
     kept.clear()
     gc.collect()
+
+
+def test_an_event_loop_that_has_ended_watches_nothing_more() -> None:
+    kept: list[Ends] = []
+
+    async def work() -> None:
+        kept.extend([Ends(), Ends()])
+        kept[0].stream.resume_reading()
+
+    run(work)
+    with pytest.raises(RuntimeError, match="the event loop ends"):
+        kept[1].stream.resume_reading()
 
 
 def test_a_connection_that_nobody_closed_goes_when_nothing_refers_to_it() -> None:
@@ -298,8 +309,7 @@ def test_watching_leaves_no_reference_behind() -> None:
             ends.stream.pause_reading()
         counts.append(sys.getrefcount(ends.stream))
         ends.stream.resume_reading()
-        ends.stream.abort()
-        await ends.lost()
+        await ends.end()
         counts.append(sys.getrefcount(ends.stream))
         assert counts == [counts[0]] * 3
 
