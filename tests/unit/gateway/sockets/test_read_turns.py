@@ -21,6 +21,8 @@ MOST = 256
 """Reads of one turn, with those of one record: 4 MiB."""
 OWN = 8
 """Reads that a tenant has of its own."""
+ALL = 384
+"""Reads of one turn where there are many tenants: 6 MiB."""
 ENDS = MOST // 4
 """Connections that end in one turn: an end counts as three reads beside its own."""
 
@@ -106,6 +108,21 @@ def test_a_tenant_does_not_wait_for_another_ones_connections() -> None:
 
     assert [bool(one.socket.records) for one in others] == [False] * OWN + [True] * 2
     assert sum(len(one.socket.records) == 50 for one in many) == 400 - MOST
+
+
+def test_one_turn_reads_only_so_many_tenants() -> None:
+    loop, many = busy(ALL + 10, 0)
+    kept = [with_relay(one, Load()) for one in many]
+    for one in many:
+        one.socket.records.append((1 << 16).to_bytes(4, "big"))
+        one.is_ready()
+
+    assert [bool(one.socket.records) for one in many] == [False] * ALL + [True] * 10
+    loop.turn()
+    for one in many[ALL:]:
+        one.is_ready()
+    assert not any(one.socket.records for one in many)
+    assert len(kept) == len(many)
 
 
 def test_a_small_request_is_read_behind_all_of_them() -> None:
