@@ -36,23 +36,17 @@ cdef enum:
     EPOCH = 12
     MAGIC = 16
     CRC = 17
-    ATTRIBUTES = 21
-    LAST_DELTA = 23
     BASE_TIMESTAMP = 27
     MAX_TIMESTAMP = 35
     PRODUCER_ID = 43
     PRODUCER_EPOCH = 51
     BASE_SEQUENCE = 53
-    COUNT = 57
     UNCOUNTED = 12       # bytes that the length does not count
-    TRANSACTION = 0x10
     CODEC = 0x07
     CONTROL = 0x20
     GROUP_SHIFT = 40     # brokers count producer IDs up from 0: a million a second for 12 days would reach it
-    GROUPS = 128         # MAX_SHARING of config/fields/virtual_partitions.py
     SMALL = 4096         # bytes that are copied sooner than an object is made for them
     MARKER = 24          # bytes of the longest record of a marker
-    OPENED_ROUNDS = 1000 # a batch that is looked into, in rounds of a loop: it may take milliseconds
     MOST_GROUPS = 4096   # of batches of transactions that are remembered: some 400 KiB for a request
     FAR = 0x7FFFFFFF     # how far the last offset of a batch may be from the first
 
@@ -81,13 +75,13 @@ class UnfitBatch(ValueError):
         self.fault = fault
 
 
-cdef inline uint16_t get16(const uint8_t* p) noexcept:
+cdef uint16_t get16(const uint8_t* p) noexcept:
     return <uint16_t>p[0] << 8 | p[1]
 
-cdef inline uint32_t get32(const uint8_t* p) noexcept:
+cdef uint32_t get32(const uint8_t* p) noexcept:
     return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | p[3]
 
-cdef inline uint64_t get64(const uint8_t* p) noexcept:
+cdef uint64_t get64(const uint8_t* p) noexcept:
     return <uint64_t>get32(p) << 32 | get32(p + 4)
 
 cdef inline void put32(uint8_t* p, uint32_t value) noexcept:
@@ -220,14 +214,6 @@ cdef class Pieces:
 
     What is small is copied into one buffer, so that a million small batches are not a million objects.
     """
-    cdef object source
-    cdef list made
-    cdef bytearray small
-    cdef Py_ssize_t begin, end          # of own batches that follow each other
-    cdef int64_t next                   # the first offset of which nothing is in the pieces
-    cdef Py_ssize_t own_bytes
-    cdef Py_ssize_t controls            # how many markers of transactions it has got or passed
-
     cdef int take_controls(self, list controls) except -1:
         """Take the markers of transactions that stand before a batch of its own."""
         cdef Py_ssize_t at, size
@@ -313,7 +299,7 @@ cdef Py_ssize_t size_of(const uint8_t* p, Py_ssize_t left) except -1:
     return size
 
 
-cdef inline bint is_control(const uint8_t* p) noexcept:
+cdef bint is_control(const uint8_t* p) noexcept:
     return get16(p + ATTRIBUTES) & CONTROL != 0
 
 
@@ -359,7 +345,7 @@ cdef int known_group_of(
     return group
 
 
-cdef inline int group_at(const uint8_t* p) noexcept:
+cdef int group_at(const uint8_t* p) noexcept:
     """Return the group that the producer ID of the batch at `p` says; GROUPS: none that there can be."""
     cdef int64_t producer_id = <int64_t>get64(p + PRODUCER_ID)
     if producer_id >= LAST_ID:

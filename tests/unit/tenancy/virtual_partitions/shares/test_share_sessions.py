@@ -1,0 +1,132 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bifrost.tenancy.virtual_partitions.partition_map import (
+    PartitionGroup,
+    PartitionMap,
+    PhysicalPartition,
+    VirtualPartition,
+)
+from bifrost.tenancy.virtual_partitions.shares.share_sessions import (
+    MAX_SESSIONS,
+    Place,
+    ShareSession,
+    ShareSessions,
+)
+
+FIVE_ON_TWO = PartitionMap(5, 2)
+ID, OTHER_ID = bytes(15) + b"\1", bytes(15) + b"\2"
+ZERO, ONE = (Place(ID, PhysicalPartition(number)) for number in (0, 1))
+
+
+def session_with(*numbers: int, partitions: PartitionMap = FIVE_ON_TWO) -> ShareSession:
+    session = ShareSession()
+    for number in numbers:
+        session.add(ID, partitions, VirtualPartition(number))
+    return session
+
+
+def remove(session: ShareSession, *numbers: int) -> None:
+    for number in numbers:
+        session.remove(ID, VirtualPartition(number))
+
+
+def test_the_broker_gets_a_physical_partition_with_the_last_of_its_virtual_ones() -> None:
+    session = session_with(0, 2, 1)
+    assert session.changes() == ([], [])
+    assert session.named(ZERO) == {PartitionGroup(0), PartitionGroup(1)}
+
+    session.add(ID, FIVE_ON_TWO, VirtualPartition(4))
+    assert session.changes() == ([ZERO], [])
+    assert session.is_whole(ZERO)
+    assert not session.is_whole(ONE)
+
+
+def test_the_broker_forgets_it_with_the_first_of_these() -> None:
+    session = session_with(1, 3)
+    wanted = session.wanted()
+    assert wanted == {ONE}
+    session.note_told(wanted)
+    assert session.changes() == ([], [])
+    assert session.wanted() is None
+
+    remove(session, 3)
+    assert session.changes() == ([], [ONE])
+    remove(session, 1)
+    assert session.changes() == ([], [ONE])
+    assert session.topics == {}
+
+
+def test_what_was_not_told_is_said_again() -> None:
+    session = session_with(1, 3)
+    assert session.changes() == session.changes() == ([ONE], [])
+    remove(session, 3)
+    assert session.changes() == ([], [])
+
+
+def test_with_a_ratio_neighbours_share_a_physical_partition() -> None:
+    session = session_with(3, 4, 5, partitions=PartitionMap.of_ratio(3))
+    assert session.changes() == ([ONE], [])
+
+
+def test_what_it_does_not_have_is_not_removed() -> None:
+    session = session_with(1)
+    remove(session, 3, 9, 1, 1)
+    session.remove(OTHER_ID, VirtualPartition(0))
+    assert session.size == 0
+    assert session.named(ONE) == frozenset()
+
+
+def test_a_member_begins_anew_without_partitions() -> None:
+    sessions = ShareSessions()
+    first = sessions.begin(("app", "m"))
+    assert first is not None
+    first.add(ID, FIVE_ON_TWO, VirtualPartition(1))
+    assert sessions.size == 1
+    assert sessions.find(("app", "m")) is first
+
+    again = sessions.begin(("app", "m"))
+    assert again is not None
+    assert (again.size, sessions.size) == (0, 0)
+    assert sessions.end(("app", "m")) is again
+    assert sessions.find(("app", "m")) is None
+    assert sessions.end(("app", "m")).size == 0
+
+
+def test_a_connection_has_a_bounded_number_of_sessions() -> None:
+    sessions = ShareSessions()
+    for number in range(MAX_SESSIONS):
+        assert sessions.begin(("app", str(number))) is not None
+
+    assert sessions.begin(("app", "more")) is None
+    sessions.end(("app", "0"))
+    assert sessions.begin(("app", "more")) is not None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.booleans())))
+@pytest.mark.parametrize("partitions", [PartitionMap(7, 3), PartitionMap.of_ratio(2)])
+def test_the_broker_has_what_the_member_has_whole(
+    partitions: PartitionMap, steps: list[tuple[bool, int, bool]]
+) -> None:
+    """After each step the broker is told, or it does not take the request."""
+    session, named, told = ShareSession(), set[int](), set[Place]()
+    for is_added, number, is_taken in steps:
+        if is_added:
+            session.add(ID, partitions, VirtualPartition(number))
+            named.add(number)
+        else:
+            session.remove(ID, VirtualPartition(number))
+            named.discard(number)
+        added, removed = session.changes()
+        wanted = session.wanted()
+        if is_taken and wanted is not None:
+            told = (told | set(added)) - set(removed)
+            session.note_told(wanted)
+            whole = {
+                Place(ID, physical)
+                for physical in {partitions.place_of(VirtualPartition(one))[1] for one in named}
+                if set(partitions.all_of(physical)) <= named
+            }
+            assert told == whole == wanted
+        assert session.size == len(named)
