@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.users.stored_users import StoredUsers
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
     from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+    from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
     from bifrost.wire.rewriting import RecordTrip
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
@@ -59,6 +60,8 @@ class Scope:
     """The producer in whose name batches of the connection are written to such topics that have none."""
     scanned: "ScannedOffsets | None" = None
     """What the connection has fetched of such topics that was not the consumer's own."""
+    shares: "ShareSessions | None" = None
+    """Which of their partitions members of share groups on the connection fetch."""
     recent: "RecentView | None" = None
     """What brokers have answered of late to connections like it about such topics."""
 

@@ -249,6 +249,7 @@ class IdentifiedSession(Forwarding):
             virtual=virtual,
             producer=None if rules is None else rules.new_producer(),
             scanned=None if rules is None else rules.new_scanned(),
+            shares=None if rules is None else rules.new_shares(),
             recent=None
             if rules is None
             else rules.new_view(self.virtual_cluster.upstream, *self._place(user)),

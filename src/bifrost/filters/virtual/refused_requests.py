@@ -1,7 +1,7 @@
 """What there is not for topics with virtual partitions, and the answer that makes a client say so.
 
-Share groups (KIP-932) and streams groups (KIP-1071) get their partitions from the broker, which knows the physical ones
-alone: members would read a part of the records and take it for all. So they are refused for the whole tenant.
+Streams groups (KIP-1071) get their tasks from the broker, which knows the physical partitions alone: members would read
+a part of the records and take it for all. So they are refused for the whole tenant.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class RefusedGroupsFilter(RequestFilter):
-    """Refuses share groups and streams groups, and what only their members and tools send."""
+    """Refuses streams groups."""
 
     def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
         """Answer the request."""
-        text = "A tenant with virtual partitions has consumer groups, and no share groups or streams groups"
+        text = "A tenant with virtual partitions has no streams groups"
         code = ErrorCode.UNSUPPORTED_VERSION
         answer = error_response(request, exchange.api_version, code, message=text, each=in_steps)
         return Close(text) if answer is None else Answer(answer)

@@ -17,9 +17,9 @@ from bifrost.filters.virtual.created_partitions import (
 from bifrost.filters.virtual.fetched_offsets import FetchedOffsetsFilter
 from bifrost.filters.virtual.fetched_partitions import FetchedPartitionsFilter
 from bifrost.filters.virtual.groups.assigned_partitions import AssignedPartitionsFilter
-from bifrost.filters.virtual.groups.described_members import DescribedMembersFilter
+from bifrost.filters.virtual.groups.described_members import DescribedMembersFilter, DescribedSharersFilter
 from bifrost.filters.virtual.groups.joined_members import JoinedMembersFilter
-from bifrost.filters.virtual.groups.told_members import ToldMembersFilter
+from bifrost.filters.virtual.groups.told_members import TOLD_CONSUMERS, TOLD_SHARERS
 from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
 from bifrost.filters.virtual.listed_offsets import ListedOffsetsFilter
 from bifrost.filters.virtual.logs.deleted_records import DeletedRecordsFilter
@@ -29,6 +29,13 @@ from bifrost.filters.virtual.refused_requests import (
     LogDirsOfPartitionsFilter,
     RefusedGroupsFilter,
 )
+from bifrost.filters.virtual.shares.acknowledged_partitions import AcknowledgedPartitionsFilter
+from bifrost.filters.virtual.shares.assigned_shares import AssignedSharesFilter
+from bifrost.filters.virtual.shares.share_offsets import (
+    AlteredShareOffsetsFilter,
+    DescribedShareOffsetsFilter,
+)
+from bifrost.filters.virtual.shares.shared_partitions import SharedPartitionsFilter
 from bifrost.filters.virtual.sharing.forgotten_records import ForgottenRecordsFilter
 from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
 from bifrost.filters.virtual.transactions.transaction_partitions import (
@@ -40,17 +47,7 @@ from bifrost.wire.api_keys import ApiKey
 if TYPE_CHECKING:
     from bifrost.filters.filter import AnyFilter
 
-_REFUSED_GROUPS = frozenset(
-    {
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-        ApiKey.STREAMS_GROUP_HEARTBEAT,
-    }
-)
+_REFUSED_GROUPS = frozenset({ApiKey.STREAMS_GROUP_HEARTBEAT})
 
 _FORGOTTEN = ForgottenRecordsFilter()
 
@@ -78,8 +75,14 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.LIST_GROUPS: (ListedGroupsFilter(),),
     ApiKey.DELETE_GROUPS: (DeletedGroupsFilter(),),
     ApiKey.JOIN_GROUP: (JoinedMembersFilter(),),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: (AssignedPartitionsFilter(), ToldMembersFilter()),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (AssignedPartitionsFilter(), TOLD_CONSUMERS),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (DescribedMembersFilter(),),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (AssignedSharesFilter(), TOLD_SHARERS),
+    ApiKey.SHARE_GROUP_DESCRIBE: (DescribedSharersFilter(),),
+    ApiKey.SHARE_FETCH: (SharedPartitionsFilter(),),
+    ApiKey.SHARE_ACKNOWLEDGE: (AcknowledgedPartitionsFilter(),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (DescribedShareOffsetsFilter(),),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (AlteredShareOffsetsFilter(),),
     **dict.fromkeys(_REFUSED_GROUPS, (RefusedGroupsFilter(),)),
 }
 
@@ -93,10 +96,19 @@ ALWAYS_DECODED_REQUESTS = frozenset(
         ApiKey.DESCRIBE_LOG_DIRS,
         ApiKey.JOIN_GROUP,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
         *_REFUSED_GROUPS,
     }
 )
 """Requests that name no topic, or need not, and which a filter must see all the same."""
 ALWAYS_DECODED_ANSWERS = frozenset(
-    {ApiKey.LIST_GROUPS, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP, ApiKey.CONSUMER_GROUP_DESCRIBE}
+    {
+        ApiKey.LIST_GROUPS,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.JOIN_GROUP,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+    }
 )

@@ -29,6 +29,7 @@ from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
@@ -59,7 +60,7 @@ _MISS_STEPS = 80
 
 _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
 _NAMES = (OffsetGroupNamesFilter(),)
-_WITH_RECORDS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+_WITH_RECORDS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH})
 
 
 class TenantVirtualTopics:
@@ -108,6 +109,10 @@ class TenantVirtualTopics:
     def new_scanned(self) -> ScannedOffsets:
         """Return what a new connection has fetched."""
         return ScannedOffsets()
+
+    def new_shares(self) -> ShareSessions:
+        """Return the share sessions of a new connection."""
+        return ShareSessions()
 
     def new_view(self, *key: Hashable) -> RecentView | None:
         """Return what a new connection may be given of what was answered to others; see `RecentRecords.view`."""

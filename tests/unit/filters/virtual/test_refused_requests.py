@@ -1,10 +1,7 @@
 from typing import Any
 
-import pytest
-
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.message import Message
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
@@ -12,48 +9,29 @@ from support.stage.playbook import broker_answers, client_sends, to_broker, to_c
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
-REFUSED = "A tenant with virtual partitions has consumer groups, and no share groups or streams groups"
+REFUSED = "A tenant with virtual partitions has no streams groups"
 
 
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        (
-            messages.build("ShareGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
-            "ShareGroupHeartbeatResponse",
-        ),
-        (
-            messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"}),
-            "StreamsGroupHeartbeatResponse",
-        ),
-        (messages.build("ShareFetchRequest", {"group_id": "app", "member_id": "m"}), "ShareFetchResponse"),
-        (
-            messages.build("ShareAcknowledgeRequest", {"group_id": "app", "member_id": "m"}),
-            "ShareAcknowledgeResponse",
-        ),
-    ],
-)
-def test_share_groups_and_streams_groups_are_refused(stage: Stage, request_: Message, answer: str) -> None:
+def test_streams_groups_are_refused(stage: Stage) -> None:
     divided(stage, "orders")
-    book = stage.play() >> client_sends(request_)
+    request = messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
     expected: Any = messages.build(
-        answer, {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": REFUSED}
+        "StreamsGroupHeartbeatResponse",
+        {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": REFUSED},
     )
-    for name in ("member_epoch", "heartbeat_interval_ms"):
-        if hasattr(expected, name):
-            setattr(expected, name, 0)
+    expected.member_epoch = expected.heartbeat_interval_ms = 0
 
-    assert book << to_client(expected)
+    assert stage.play() >> client_sends(request) << to_client(expected)
 
 
 def test_other_tenants_have_such_groups(stage: Stage) -> None:
     divided(stage, "orders", tenant="globex")
-    request = messages.build("ShareGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
+    request = messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
     book = stage.play() >> client_sends(request)
 
     assert book << to_broker(
         messages.build(
-            "ShareGroupHeartbeatRequest", {"group_id": physical_name("acme", "app"), "member_id": "m"}
+            "StreamsGroupHeartbeatRequest", {"group_id": physical_name("acme", "app"), "member_id": "m"}
         )
     )
 

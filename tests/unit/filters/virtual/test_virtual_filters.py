@@ -4,7 +4,6 @@ from bifrost.wire.entities import ANSWERED, REFUSED, SERVED
 from bifrost.wire.schema import Field, request_schema, response_schema
 
 WITHOUT = {
-    ApiKey.SHARE_GROUP_DESCRIBE: "there is no such group",
     ApiKey.STREAMS_GROUP_DESCRIBE: "there is no such group",
 }
 """APIs whose messages name partitions, and which need no filter."""

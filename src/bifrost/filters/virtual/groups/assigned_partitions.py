@@ -78,15 +78,20 @@ class AssignedPartitionsFilter:
 
     def on_response(self, exchange: Exchange, response: ConsumerGroupHeartbeatResponse) -> ResponseStep:
         """Show the member all virtual partitions of those that the coordinator assigns to it."""
-        if response.assignment is None:
-            return FORWARD
-        virtual = virtual_topics(exchange)
-        room = show_all(virtual, response.assignment.topic_partitions, MAX_SHOWN)
-        if room is None:
-            virtual.hit(LIMIT)
-            response.error_code, response.error_message = int(ErrorCode.INVALID_REQUEST), TOO_MANY
-            response.assignment = None
+        return show_assignment(exchange, response)
+
+
+def show_assignment(exchange: Exchange, response: Any) -> ResponseStep:
+    """Show all virtual partitions of those that the answer to a heartbeat assigns, if it assigns any."""
+    if response.assignment is None:
         return FORWARD
+    virtual = virtual_topics(exchange)
+    room = show_all(virtual, response.assignment.topic_partitions, MAX_SHOWN)
+    if room is None:
+        virtual.hit(LIMIT)
+        response.error_code, response.error_message = int(ErrorCode.INVALID_REQUEST), TOO_MANY
+        response.assignment = None
+    return FORWARD
 
 
 def show_all(virtual: VirtualTopics, topics: list[Any], room: int) -> int | None:

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest
+from bifrost.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    DescribeGroupsRequest,
+    ShareGroupDescribeRequest,
+)
 
 if TYPE_CHECKING:
     from bifrost.filters.filter import Exchange
@@ -19,8 +23,8 @@ if TYPE_CHECKING:
 Asked = tuple["Message", int]
 """A request for the coordinator, with its version."""
 
-_CLASSIC_VERSION, _NEWER_VERSION = 4, 0
-"""The first since static members, before tagged fields; and the first."""
+_CLASSIC_VERSION, _NEWER_VERSION, _SHARE_VERSION = 4, 0, 1
+"""The first since static members, before tagged fields; the first; and the first that is not a draft."""
 
 _WITHOUT_MEMBERS = frozenset({"Empty", "Dead"})
 _NO_SUCH_GROUP = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
@@ -51,6 +55,13 @@ def newer_group(exchange: Exchange, group_id: str) -> Asked | None:
     ):
         return None
     return ConsumerGroupDescribeRequest(group_ids=[group_id]), _NEWER_VERSION
+
+
+def share_group(exchange: Exchange, group_id: str) -> Asked | None:
+    """Return the question which members a share group (KIP-932) has; None: the coordinator has no such groups."""
+    if exchange.offered is None or not exchange.offered.offers(ApiKey.SHARE_GROUP_DESCRIBE, _SHARE_VERSION):
+        return None
+    return ShareGroupDescribeRequest(group_ids=[group_id]), _SHARE_VERSION
 
 
 def read_members(answer: Any) -> Members:

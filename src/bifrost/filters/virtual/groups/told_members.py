@@ -1,4 +1,6 @@
-"""ConsumerGroupHeartbeat: a member that joined by other rules, or at another gateway, is told its assignment once.
+"""Heartbeats of newer groups: a member that joined by other rules, or at another gateway, is told its assignment once.
+
+These are consumer groups (KIP-848) and share groups (KIP-932).
 
 A coordinator tells an assignment to a member that joins, that says all it has, or whose partitions have changed. When
 the operator raises `virtual`, nothing has changed for the coordinator, and members would not read the new partitions.
@@ -6,12 +8,12 @@ So what the coordinator has assigned to a member is put into the first answer th
 
     the member joins, or says all that it has    the answer has its assignment
     this process has told it before              the heartbeat goes on as it is
-    neither                                      the coordinator is asked first (ConsumerGroupDescribe)
+    neither                                      the coordinator is asked first (its Describe request)
 
 What the coordinator describes is what it has assigned when the heartbeat comes, for only a member's own heartbeats
 change that, and where this one does, its answer has an assignment. A client that has it already does nothing.
 
-Source: GroupMetadataManager.consumerGroupHeartbeat (isFullRequest), KIP-848.
+Source: GroupMetadataManager.consumerGroupHeartbeat (isFullRequest) and shareGroupHeartbeat, KIP-848, KIP-932.
 """
 
 from __future__ import annotations
@@ -21,15 +23,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from bifrost.filters.filter import Note
 from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
-from bifrost.filters.virtual.groups.group_states import newer_group
+from bifrost.filters.virtual.groups.group_states import newer_group, share_group
 from bifrost.tenancy.bounded_map import BoundedMap
-from bifrost.wire.messages import ConsumerGroupHeartbeatResponse
+from bifrost.wire.messages import ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bifrost.filters.filter import Exchange
+    from bifrost.filters.virtual.groups.group_states import Asked
     from bifrost.wire.entity import Entity
-    from bifrost.wire.messages import ConsumerGroupHeartbeatRequest
+    from bifrost.wire.messages import ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest
+
+    _Request = ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest
+    _Response = ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 
 MAX_MEMBERS = 10_000
 """Members of a tenant that are remembered, in some 4 MB with usual IDs. One that was forgotten is told again."""
@@ -94,7 +102,23 @@ class ToldMembersFilter:
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
 
-    def on_request(self, exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> RequestStep:
+    def __init__(
+        self,
+        response: type[_Response],
+        question: Callable[[Exchange, str], Asked | None],
+        says_all: Callable[[Any], bool],
+    ) -> None:
+        """Describe the kind of groups.
+
+        Args:
+            response: of its heartbeats.
+            question: returns what the coordinator is asked which members a group has; None: it cannot be asked.
+            says_all: whether the coordinator answers a heartbeat with an assignment in any case.
+        """
+        self._response: Any = response
+        self._question, self._says_all = question, says_all
+
+    def on_request(self, exchange: Exchange, request: _Request) -> RequestStep:
         """Find out what the member is assigned, if it was not told."""
         told, epoch = virtual_topics(exchange).told_members, request.member_epoch
         member = exchange.scope.namespace.path, request.group_id, request.member_id
@@ -104,10 +128,10 @@ class ToldMembersFilter:
             told.forget(member)
             return FORWARD
         assigned = None
-        if not _says_all(request):
+        if not self._says_all(request):
             if told.has(member):
                 return FORWARD
-            met, asked = exchange.met.get(AtBroker), newer_group(exchange, request.group_id)
+            met, asked = exchange.met.get(AtBroker), self._question(exchange, request.group_id)
             if not isinstance(met, AtBroker):
                 is_asked = asked is not None and told.may_ask(*member[:2], exchange.scope.namespace.now_ms())
                 return AtBroker((asked,)) if asked is not None and is_asked else FORWARD
@@ -118,7 +142,7 @@ class ToldMembersFilter:
         exchange.wants_response = True
         return FORWARD
 
-    def on_response(self, exchange: Exchange, response: ConsumerGroupHeartbeatResponse) -> ResponseStep:
+    def on_response(self, exchange: Exchange, response: _Response) -> ResponseStep:
         """Tell it, if the coordinator does not."""
         telling = exchange.find(_TELLING)
         if telling is None or response.error_code:
@@ -126,7 +150,7 @@ class ToldMembersFilter:
         if response.assignment is None and telling.assigned is not None:
             if response.member_epoch != telling.epoch:
                 return FORWARD
-            new = ConsumerGroupHeartbeatResponse
+            new = self._response
             response.assignment = new.Assignment(
                 topic_partitions=[
                     new.TopicPartitions(topic_id=one.topic_id, partitions=one.partitions)
@@ -141,13 +165,20 @@ class ToldMembersFilter:
         return FORWARD
 
 
-def _says_all(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the coordinator answers with an assignment in any case."""
+def _consumer_says_all(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.member_epoch == _JOINS or (
         request.rebalance_timeout_ms != _NO_TIMEOUT
         and request.subscribed_topic_names is not None
         and request.topic_partitions is not None
     )
+
+
+def _sharer_says_all(request: ShareGroupHeartbeatRequest) -> bool:
+    return request.member_epoch == _JOINS
+
+
+TOLD_CONSUMERS = ToldMembersFilter(ConsumerGroupHeartbeatResponse, newer_group, _consumer_says_all)
+TOLD_SHARERS = ToldMembersFilter(ShareGroupHeartbeatResponse, share_group, _sharer_says_all)
 
 
 def _described(answer: Any, member_id: str) -> list[Any] | None:
