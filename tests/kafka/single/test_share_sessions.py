@@ -15,164 +15,32 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     CreateTopicsRequest,
-    IncrementalAlterConfigsRequest,
-    ShareAcknowledgeRequest,
-    ShareFetchRequest,
-    ShareGroupHeartbeatRequest,
 )
 from bifrost.wire.schema import request_schema
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_config, create_topic, produce
+from support.clients.raw_operations import create_topic, produce
 from support.clients.routed_client import RoutedClient
+from support.clients.share_member import (
+    ACCEPT,
+    REJECT,
+    RELEASE,
+    RENEW,
+    Acknowledged,
+    AnyClient,
+    ShareMember,
+)
 from support.gateways.admin_port import value
 from support.gateways.gateway_process import GatewayProcess
 from support.physical_names import physical_name
 
 VERSIONS = list(request_schema(ApiKey.SHARE_FETCH).versions)
-MEMBER_ID = "c2hhcmUtbWVtYmVyLTAwMQ"
-ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
-GROUP, SET = 32, 0
 PARTITIONS = 3
 WAIT_S = 30.0
 LOCK_S = 30.0
 """`group.share.record.lock.duration.ms`, by default."""
-Acknowledged = tuple[int, int, int, int]
-"""Partition, first and last offset, type."""
-AnyClient = RawClient | RoutedClient
 
 pytestmark = pytest.mark.needs_api(ApiKey.SHARE_FETCH, 1)
-
-
-def member_id(number: int) -> str:
-    return f"{MEMBER_ID[:-3]}{number:03}"
-
-
-@dataclass
-class Member:
-    """A member of a share group that reads one topic."""
-
-    client: AnyClient
-    group: str
-    topic: str
-    topic_id: bytes
-    version: int
-    number: int = 1
-    epoch: int = 0
-
-    def join(self) -> None:
-        """Set where the group begins, and join it; the group's state is made then."""
-        config = IncrementalAlterConfigsRequest.AlterableConfig(
-            name="share.auto.offset.reset", config_operation=SET, value="earliest"
-        )
-        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
-            resource_type=GROUP, resource_name=self.group, configs=[config]
-        )
-        self.client.request(IncrementalAlterConfigsRequest(resources=[resource]), 1)
-        await_config(self.client, GROUP, self.group, config.name, "earliest")
-        request = ShareGroupHeartbeatRequest(
-            group_id=self.group,
-            member_id=member_id(self.number),
-            member_epoch=0,
-            subscribed_topic_names=[self.topic],
-        )
-        deadline = time.monotonic() + WAIT_S
-        while True:
-            answer = self.client.request(request, 1)
-            if answer.assignment is not None and answer.assignment.topic_partitions:
-                return
-            assert time.monotonic() < deadline, answer
-            time.sleep(0.05)
-
-    def fetch(
-        self,
-        epoch: int,
-        asked: Sequence[int] = (),
-        forgotten: Sequence[int] = (),
-        acknowledged: Sequence[Acknowledged] = (),
-        *,
-        wait_ms: int = 200,
-        **fields: Any,
-    ) -> Any:
-        """Fetch, with the given epoch."""
-        made = ShareFetchRequest
-        partitions = [made.FetchPartition(partition_index=one) for one in asked]
-        partitions += [
-            made.FetchPartition(
-                partition_index=one,
-                acknowledgement_batches=[
-                    made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
-                ],
-            )
-            for one, first, last, kind in acknowledged
-        ]
-        limits = {
-            "max_wait_ms": wait_ms,
-            "min_bytes": 1,
-            "max_bytes": 1 << 20,
-            "max_records": 100,
-            "batch_size": 100,
-        }
-        request = made(
-            group_id=self.group,
-            member_id=member_id(self.number),
-            share_session_epoch=epoch,
-            topics=[made.FetchTopic(topic_id=self.topic_id, partitions=partitions)] if partitions else [],
-            **(limits | fields),
-        )
-        if forgotten:
-            request.forgotten_topics_data = [
-                made.ForgottenTopic(topic_id=self.topic_id, partitions=list(forgotten))
-            ]
-        return self.client.request(request, self.version)
-
-    def fetch_records(
-        self, asked: Sequence[int] = (), wanted: Sequence[int] = ()
-    ) -> dict[int, tuple[int, int]]:
-        """Fetch until each of the wanted partitions has given records; return their offsets."""
-        found: dict[int, tuple[int, int]] = {}
-        wanted = wanted or asked
-        deadline = time.monotonic() + WAIT_S
-        while not found.keys() >= set(wanted):
-            answer = self.fetch(self.take_epoch(), asked)
-            assert answer.error_code == ErrorCode.NONE, answer
-            for topic in answer.responses:
-                for one in topic.partitions:
-                    for batch in one.acquired_records:
-                        first, last = found.get(one.partition_index, (batch.first_offset, 0))
-                        found[one.partition_index] = (
-                            min(first, batch.first_offset),
-                            max(last, batch.last_offset),
-                        )
-            assert time.monotonic() < deadline, (found, answer)
-            asked = ()
-        return found
-
-    def take_epoch(self) -> int:
-        self.epoch += 1
-        return self.epoch - 1
-
-    def acknowledge(self, epoch: int, acknowledged: Sequence[Acknowledged] = (), **fields: Any) -> Any:
-        made = ShareAcknowledgeRequest
-        partitions = [
-            made.AcknowledgePartition(
-                partition_index=one,
-                acknowledgement_batches=[
-                    made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
-                ],
-            )
-            for one, first, last, kind in acknowledged
-        ]
-        request = made(
-            group_id=self.group,
-            member_id=member_id(self.number),
-            share_session_epoch=epoch,
-            topics=[made.AcknowledgeTopic(topic_id=self.topic_id, partitions=partitions)]
-            if partitions
-            else [],
-            **fields,
-        )
-        return self.client.request(request, self.version)
 
 
 def shown(answer: Any, acknowledged: Sequence[Acknowledged] = ()) -> tuple[int, list[tuple[Any, ...]]]:
@@ -196,7 +64,7 @@ def shown(answer: Any, acknowledged: Sequence[Acknowledged] = ()) -> tuple[int, 
 class Script:
     """What a member does, one step after the other."""
 
-    member: Member
+    member: ShareMember
     answers: list[Any] = field(default_factory=list)
 
     def fetch(
@@ -334,7 +202,7 @@ def test_a_session_goes_on_as_at_a_broker(
             physical = name if where == "direct" else physical_name("initech", name)
             # All at one broker, for only that can be compared.
             topic_id = create_topic(direct, physical, PARTITIONS, assignments=assigned)
-            member = Member(client, f"group-{name}", name, topic_id, version)
+            member = ShareMember(client, f"group-{name}", name, topic_id, version)
             member.join()
             script = Script(member)
             run(script)
@@ -344,14 +212,14 @@ def test_a_session_goes_on_as_at_a_broker(
 
 
 @pytest.fixture
-def members(gateway: GatewayProcess, request: pytest.FixtureRequest) -> Iterator[list[Member]]:
+def members(gateway: GatewayProcess, request: pytest.FixtureRequest) -> Iterator[list[ShareMember]]:
     """Two members of a group, each with a connection, that read a topic of three brokers."""
     name = request.node.name.replace("_", "-").replace("[", "-").rstrip("]")
     clients = [RawClient.authenticated(gateway.endpoint("initech")) for _ in range(2)]
     topic_id = create_topic(clients[0], name, PARTITIONS)
     version = clients[0].newest(ApiKey.SHARE_FETCH)
     made = [
-        Member(client, f"group-{name}", name, topic_id, version, number)
+        ShareMember(client, f"group-{name}", name, topic_id, version, number)
         for number, client in enumerate(clients)
     ]
     for one in made:
@@ -365,7 +233,7 @@ def everywhere() -> range:
     return range(PARTITIONS)
 
 
-def test_a_session_is_one_for_all_leaders(members: list[Member]) -> None:
+def test_a_session_is_one_for_all_leaders(members: list[ShareMember]) -> None:
     first, second = members
     for round_ in range(3):
         Script(first).write(*everywhere())
@@ -381,7 +249,7 @@ def test_a_session_is_one_for_all_leaders(members: list[Member]) -> None:
     assert not any(acquired for *_, acquired in shown(second.fetch(1, wait_ms=500))[1])
 
 
-def test_results_of_acknowledgements_do_not_wait_for_polls(members: list[Member]) -> None:
+def test_results_of_acknowledgements_do_not_wait_for_polls(members: list[ShareMember]) -> None:
     first, _ = members
     Script(first).write(*everywhere())
     found = first.fetch_records(everywhere())
@@ -399,7 +267,7 @@ def test_results_of_acknowledgements_do_not_wait_for_polls(members: list[Member]
     assert time.monotonic() - began < 5, "a poll at an idle broker holds nothing of another one"
 
 
-def test_what_a_lost_connection_had_acquired_is_free_at_once(members: list[Member]) -> None:
+def test_what_a_lost_connection_had_acquired_is_free_at_once(members: list[ShareMember]) -> None:
     first, second = members
     Script(first).write(*everywhere())
     assert first.fetch_records(everywhere()).keys() == set(everywhere())
@@ -413,23 +281,23 @@ def test_what_a_lost_connection_had_acquired_is_free_at_once(members: list[Membe
     assert time.monotonic() - began < LOCK_S / 2, "brokers released it when the connections to them ended"
 
 
-def test_a_session_is_its_connections_own(members: list[Member], gateway: GatewayProcess) -> None:
+def test_a_session_is_its_connections_own(members: list[ShareMember], gateway: GatewayProcess) -> None:
     first, _ = members
     assert first.fetch(0, [0]).error_code == ErrorCode.NONE
 
     with RawClient.authenticated(gateway.endpoint("initech")) as other:
-        elsewhere = Member(other, first.group, first.topic, first.topic_id, first.version, first.number)
+        elsewhere = ShareMember(other, first.group, first.topic, first.topic_id, first.version, first.number)
         assert elsewhere.fetch(1).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
     assert first.fetch(1).error_code == ErrorCode.NONE
 
 
-def test_sessions_beyond_the_bound_are_refused(members: list[Member], gateway: GatewayProcess) -> None:
+def test_sessions_beyond_the_bound_are_refused(members: list[ShareMember], gateway: GatewayProcess) -> None:
     first, _ = members
     before = value(gateway, "kafka_proxy_limits_hit_total", limit=FULL, tenant="initech")
 
     def begun(number: int) -> int:
-        member = Member(first.client, first.group, first.topic, first.topic_id, first.version, number)
+        member = ShareMember(first.client, first.group, first.topic, first.topic_id, first.version, number)
         return int(member.fetch(0).error_code)
 
     codes = [begun(number) for number in range(MAX_SESSIONS + 1)]
