@@ -140,14 +140,14 @@ class ShareMember:
 
     def acknowledge(self, epoch: int, acknowledged: Sequence[Acknowledged] = (), **fields: Any) -> Any:
         made = ShareAcknowledgeRequest
-        partitions = [
-            made.AcknowledgePartition(
-                partition_index=one,
-                acknowledgement_batches=[
-                    made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
-                ],
+        batches: dict[int, list[Any]] = {}
+        for partition, first, last, kind in acknowledged:
+            batches.setdefault(partition, []).append(
+                made.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[kind])
             )
-            for one, first, last, kind in acknowledged
+        partitions = [
+            made.AcknowledgePartition(partition_index=one, acknowledgement_batches=some)
+            for one, some in batches.items()
         ]
         request = made(
             group_id=self.group,

@@ -133,20 +133,15 @@ def _session(
             virtual_topics(exchange).hit(LIMIT)
         return ErrorCode.SHARE_SESSION_LIMIT_REACHED if begun is None else begun
     session = sessions.find(key)
-    if session is None or _is_outdated(exchange, session):
+    if session is None:
         # The member begins anew, and names all that it has.
-        sessions.end(key)
         return ErrorCode.SHARE_SESSION_NOT_FOUND
-    return session
-
-
-def _is_outdated(exchange: Exchange, session: ShareSession) -> bool:
-    """Whether a topic of a session has other partitions now."""
     virtual = virtual_topics(exchange)
-    return any(
-        virtual.map_of_either(None, topic_id) not in (None, partitions)
-        for topic_id, partitions in session.topics.items()
-    )
+    for topic_id, partitions in session.topics.items():
+        known = virtual.map_of_either(None, topic_id)
+        if known not in (None, partitions):
+            session.divide_anew(topic_id, known)
+    return session
 
 
 def _change(exchange: Exchange, shared: _Shared, request: ShareFetchRequest) -> None:

@@ -101,6 +101,22 @@ class ShareSession:
         if not topic.named:
             del self._topics[topic_id]
 
+    def divide_anew(self, topic_id: bytes, partitions: PartitionMap) -> None:
+        """Go on with other partitions of a topic: the virtual ones that it has are parts of these now."""
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            return
+        before = [
+            topic.partitions.virtual_of(group, physical)
+            for physical, groups in topic.named.items()
+            for group in groups
+        ]
+        for number in before:
+            self.remove(topic_id, number)
+        for number in before:
+            if partitions.has(number):
+                self.add(topic_id, partitions, number)
+
     def named(self, place: Place) -> frozenset[PartitionGroup]:
         """Return the groups whose virtual partitions it has of a physical one."""
         topic = self._topics.get(place.topic_id)

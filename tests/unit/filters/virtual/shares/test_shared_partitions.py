@@ -273,7 +273,8 @@ def test_records_that_do_not_say_whose_they_are_are_left_to_their_locks(sharing:
     )
 
 
-def test_other_numbers_of_partitions_end_a_session(sharing: Stage) -> None:
+def test_a_session_goes_on_when_its_topic_has_more_partitions(sharing: Stage) -> None:
+    """Then 1, 3 and 5 lie in 1: it is fetched again when the member has the last of them."""
     book = (
         sharing.play()
         >> client_sends(fetch(0, {1: [], 3: []}), 1)
@@ -287,14 +288,14 @@ def test_other_numbers_of_partitions_end_a_session(sharing: Stage) -> None:
 
     assert (
         book
-        >> client_sends(fetch(1), 1)
-        << to_client(answer(error=int(ErrorCode.SHARE_SESSION_NOT_FOUND)))
-        >> client_sends(fetch(0, {1: [], 3: []}), 1)
-        << to_broker(fetch(0, group=APP))
-        >> broker_answers(answer())
-        << to_client(answer())
-        >> client_sends(fetch(1, {5: []}), 1)
-        << to_broker(fetch(1, {1: []}, group=APP))
+        >> client_sends(fetch(1, {3: [(0, 1, ACCEPT)]}), 1)
+        << to_broker(fetch(1, {1: [(0, 1, ACCEPT)]}, [1], group=APP))
+        >> broker_answers(answer({1: (b"", [], 0, 0)}))
+        << to_client(answer({3: (b"", [], 0, 0)}))
+        >> client_sends(fetch(2, {5: []}), 1)
+        << to_broker(fetch(2, {1: []}, group=APP))
+        >> broker_answers(answer({1: (batches(2), [(0, 1, 1)], 0, 0)}))
+        << to_client(answer({5: (batches(2), [(0, 1, 1)], 0, 0)}))
     )
 
 

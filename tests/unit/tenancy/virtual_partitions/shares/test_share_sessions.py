@@ -78,6 +78,22 @@ def test_what_it_does_not_have_is_not_removed() -> None:
     assert session.named(ONE) == frozenset()
 
 
+def test_it_goes_on_with_other_partitions_of_a_topic() -> None:
+    session = session_with(0, 2, 4, 3)
+    session.note_told(frozenset({ZERO}))
+
+    session.divide_anew(ID, PartitionMap(6, 2))
+    assert session.changes() == ([], [])
+    assert session.size == 4
+    session.divide_anew(ID, PartitionMap(7, 2))
+    assert session.changes() == ([], [ZERO])
+    session.divide_anew(ID, PartitionMap(3, 2))
+    assert session.changes() == ([], [])
+    assert (session.size, session.topics) == (2, {ID: PartitionMap(3, 2)})
+    session.divide_anew(OTHER_ID, PartitionMap(7, 2))
+    assert session.topics.keys() == {ID}
+
+
 def test_a_member_begins_anew_without_partitions() -> None:
     sessions = ShareSessions()
     first = sessions.begin(("app", "m"))
