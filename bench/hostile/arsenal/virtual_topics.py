@@ -22,8 +22,11 @@ from bifrost.wire.messages import (
     FindCoordinatorRequest,
     InitProducerIdRequest,
     ListOffsetsRequest,
+    MetadataRequest,
     OffsetFetchRequest,
     ProduceRequest,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
 )
 
 MIB = 1 << 20
@@ -192,6 +195,54 @@ def virtual_heartbeats(field: Field) -> Iterator[None]:
             member_epoch=0,
             rebalance_timeout_ms=60_000,
             **({"subscribed_topic_names": [DIVIDED], "topic_partitions": []} | more),
+        )
+        frames.append(field.frame(request, 1))
+    yield
+    field.flood(frames, connections=4)
+
+
+@attack(
+    "share sessions that name and forget all virtual partitions, and acknowledge masses of offsets",
+    has_features=True,
+)
+def virtual_share_sessions(field: Field) -> Iterator[None]:
+    """The offsets come in falling order: brokers want them in rising order, so they are sorted."""
+    with _client(field) as client:
+        asked = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(topic_id=bytes(16), name=DIVIDED)]
+        )
+        topic_id = client.request(asked, 12).topics[0].topic_id
+    count = field.size(32_000) // SHARED_BY
+    frames = []
+    for number in range(20):
+        for made, place in (
+            (ShareFetchRequest, "FetchPartition"),
+            (ShareAcknowledgeRequest, "AcknowledgePartition"),
+        ):
+            batches = [
+                made.AcknowledgementBatch(first_offset=offset, last_offset=offset, acknowledge_types=[1])
+                for offset in range(count, 0, -1)
+            ]
+            named = [
+                getattr(made, place)(partition_index=one, acknowledgement_batches=batches)
+                for one in range(SHARED_BY)
+            ]
+            topic = (made.FetchTopic if made is ShareFetchRequest else made.AcknowledgeTopic)(
+                topic_id=topic_id, partitions=named
+            )
+            request = made(
+                group_id=f"g{number % 7}",
+                member_id=f"member-{number:015}",
+                share_session_epoch=0,
+                topics=[topic],
+            )
+            frames.append(field.frame(request, 1))
+        gone = ShareFetchRequest.ForgottenTopic(topic_id=topic_id, partitions=list(range(0, SHARED_BY, 2)))
+        request = ShareFetchRequest(
+            group_id=f"g{number % 7}",
+            member_id=f"member-{number:015}",
+            share_session_epoch=1,
+            forgotten_topics_data=[gone],
         )
         frames.append(field.frame(request, 1))
     yield
