@@ -23,6 +23,7 @@ from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, copied, key_of, virtual_topics
 from bifrost.filters.virtual.sharing import shared_fetches as sharing
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
@@ -153,7 +154,10 @@ def _scanned(exchange: Exchange) -> ScannedOffsets:
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
     readers, scanned = fetched.readers.setdefault(key, {}), _scanned(exchange)
-    has_headers = exchange.api_version >= _FIRST_WITH_HEADERS
+    has_headers, namespace = exchange.api_version >= _FIRST_WITH_HEADERS, exchange.scope.namespace
+    starts = virtual_topics(exchange).starts
+    name = (key[0] or namespace.topic_of(key[1]) or "").encode()
+    at_brokers = bytes(namespace.names.physical_topic(VirtualTopic(name)))
     wanted: dict[int, Any] = {}
     for one in in_steps(topic.partitions):
         number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
@@ -163,6 +167,12 @@ def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap,
             continue
         group, physical = partitions.place_of(number)
         asked = scanned.after((key, number), offset, leader_epoch)
+        if (
+            asked == offset
+            and (key, number) not in fetched.has_start
+            and scanned.may_begin((key, number), offset)
+        ):
+            asked = starts.begin_of((at_brokers, physical), group, offset)
         readers.setdefault(physical, {})[group] = _Reader(number, group, offset, asked, leader_epoch)
         known = wanted.get(physical)
         most, epoch = (0, -1) if known is None else (known.partition_max_bytes, known.current_leader_epoch)
@@ -229,6 +239,8 @@ def _give_records(
         part.records = own.records[group] if records else partition.records
         if part.aborted_transactions:
             part.aborted_transactions = _aborted(part.aborted_transactions, own.aborts, reader.offset)
+        if reader.asked < reader.offset and own.end:
+            scanned.note_begun((key, reader.partition), reader.offset)
         position, fetched_to = own.positions[group], max(own.end, lowest, reader.asked)
         scanned.note((key, reader.partition), position, fetched_to, reader.leader_epoch)
         if 0 <= end <= fetched_to:

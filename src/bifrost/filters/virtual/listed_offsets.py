@@ -22,14 +22,15 @@ from bifrost.filters.virtual.division import NO_PARTITION, copied, virtual_topic
 from bifrost.filters.virtual.logs.latest_records import MAX_TIMESTAMP, NOT_KNOWN, look_up
 from bifrost.filters.virtual.offset_scans import (
     AGAIN,
-    ANY_TIME,
     LIMIT,
     EndScan,
     FirstScan,
     Found,
     OffsetScans,
+    StartScan,
 )
 from bifrost.tenancy.names import VirtualTopic
+from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, VirtualPartition
 from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
@@ -38,6 +39,7 @@ from bifrost.wire.messages import ListOffsetsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
     from bifrost.tenancy.virtual_partitions.stretch import Place
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import ListOffsetsRequest
@@ -64,8 +66,7 @@ class _Topic(NamedTuple):
     """A topic with virtual partitions."""
 
     name: str
-    is_keyed: bool
-    """Whether it is compacted."""
+    partitions: PartitionMap
     asked: list[_Asked]
     refused: list[Any]
 
@@ -86,6 +87,7 @@ _LISTED: Note[_Listed] = Note("listed_virtual_offsets")
 _Answered = tuple[str, int, int]
 """A topic, a physical partition and a time."""
 _ENDS: Note[dict[_Answered, EndScan]] = Note("ends_of_virtual_partitions")
+_STARTED: Note[dict[_Answered, StartScan]] = Note("starts_of_virtual_partitions")
 _SCANS: Note[OffsetScans] = Note("scans_of_virtual_partitions")
 
 
@@ -106,7 +108,7 @@ class ListedOffsetsFilter:
             if partitions is None:
                 waves[0].append(topic)
                 continue
-            found = _Topic(topic.name, partitions.is_keyed, [], [])
+            found = _Topic(topic.name, partitions, [], [])
             listed.topics.append(found)
             questions: dict[int, dict[int, Any]] = {}
             named: set[int] = set()
@@ -153,10 +155,12 @@ class ListedOffsetsFilter:
                 return need
         own = {topic.name for topic in listed.topics}
         response.topics = [topic for topic in in_steps(response.topics) if topic.name not in own]
-        ends = exchange.find(_ENDS) or {}
+        ends, starts = exchange.find(_ENDS) or {}, exchange.find(_STARTED) or {}
         for topic in in_steps(listed.topics):
             shown = [
-                _answer_of(topic.name, one, broker, ends, listed.scans.get((topic.name, one)))
+                _start_of(topic.name, one, broker, starts)
+                if one.time in _STARTS
+                else _answer_of(topic.name, one, broker, ends, listed.scans.get((topic.name, one)))
                 for one in in_steps(topic.asked)
             ]
             response.topics.append(
@@ -219,6 +223,7 @@ def _scan(exchange: Exchange, listed: _Listed, broker: _Answers) -> StoredBatche
         scans = OffsetScans()
         exchange.keep(_SCANS, scans)
         exchange.keep(_ENDS, _begin_ends(exchange, listed, broker, scans))
+        exchange.keep(_STARTED, _begin_starts(exchange, listed, broker, scans))
         _begin_firsts(exchange, listed, broker, scans)
     elif met is not None:
         virtual.count("scanned_bytes", scans.take(met))
@@ -254,10 +259,41 @@ def _begin_ends(
                 groups,
                 virtual.stretches if is_end else KnownStretches(),
                 end.leader_epoch,
-                is_keyed=topic.is_keyed,
+                is_keyed=topic.partitions.is_keyed,
             )
             made[topic.name, physical, time] = scan
             scans.add(scan)
+    return made
+
+
+def _begin_starts(
+    exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans
+) -> dict[_Answered, StartScan]:
+    known, now_ms = virtual_topics(exchange).starts, exchange.scope.namespace.now_ms()
+    made: dict[_Answered, StartScan] = {}
+    for topic in in_steps(listed.topics):
+        physical_topic = _physical(exchange, topic.name)
+        for one in in_steps(topic.asked):
+            key = topic.name, one.physical, one.time
+            begin, end = broker.get(key), broker.get((topic.name, one.physical, LATEST))
+            if one.time not in _STARTS or begin is None or begin.error_code or begin.offset < 0:
+                continue
+            scan = made.get(key)
+            if scan is None:
+                last = begin.offset if end is None or end.error_code else end.offset
+                scan = made[key] = StartScan(
+                    (physical_topic, one.physical),
+                    (begin.offset, last),
+                    map(PartitionGroup, range(topic.partitions.groups)),
+                    # Where other logs begin on the way to remote storage is not remembered.
+                    known if one.time == EARLIEST else KnownStarts(),
+                    now_ms,
+                    is_keyed=topic.partitions.is_keyed,
+                )
+                scans.add(scan)
+            scan.want(one.group)
+    if made and exchange.scope.recent is not None:
+        exchange.scope.recent.note_beginner()
     return made
 
 
@@ -266,7 +302,7 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
     for topic in in_steps(listed.topics):
         physical_topic = _physical(exchange, topic.name)
         for one in in_steps(topic.asked):
-            if one.time not in _STARTS and one.time < 0:
+            if one.time < 0:
                 continue
             answer = broker.get((topic.name, one.physical, one.time))
             if answer is None or answer.error_code or answer.offset < 0:
@@ -276,10 +312,10 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
                 place,
                 one.group,
                 answer.offset,
-                ANY_TIME if one.time in _STARTS else one.time,
+                one.time,
                 Found(answer.offset, answer.timestamp),
                 groups.setdefault(place, {}),
-                is_keyed=topic.is_keyed,
+                is_keyed=topic.partitions.is_keyed,
             )
             listed.scans[topic.name, one] = scan
             scans.add(scan)
@@ -310,14 +346,27 @@ def _answer_of(
     if first is None:
         return copied(answer, partition_index=one.partition)
     found = first.answer
-    if one.time in _STARTS and not found.error_code and not first.is_refused:
-        # Where there is no record the partition begins where it ends.
-        last = broker.get((name, one.physical, LATEST))
-        if last is not None and not last.error_code and first.found is None:
-            found = Found(min(found.offset, max(answer.offset, least_end(last.offset))))
-    elif first.is_at_end and not found.error_code and first.found is None:
+    if first.is_at_end and not found.error_code and first.found is None:
         found = Found(-1)
     return _changed(answer, one, found)
+
+
+def _start_of(name: str, one: _Asked, broker: _Answers, starts: dict[_Answered, StartScan]) -> Any:
+    """Return the answer for the start of a virtual partition."""
+    answer, scan = broker.get((name, one.physical, one.time)), starts.get((name, one.physical, one.time))
+    if answer is None:
+        return _answer(one.partition, AGAIN, -1)
+    if scan is None or scan.is_refused:
+        return copied(answer, partition_index=one.partition)
+    first = scan.first_of(one.group)
+    if first is None and scan.error is not None:
+        return _changed(answer, one, scan.error)
+    if first is None:
+        # Where there is no record the partition begins where it ends.
+        last, first = broker.get((name, one.physical, LATEST)), scan.end
+        if last is not None and not last.error_code:
+            first = min(first, max(answer.offset, least_end(last.offset)))
+    return _changed(answer, one, Found(first, answer.timestamp))
 
 
 def _changed(answer: Any, one: _Asked, found: Found) -> Any:

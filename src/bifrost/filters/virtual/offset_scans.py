@@ -1,7 +1,7 @@
 """What a ListOffsets of virtual partitions reads from brokers, until its answer is known.
 
     the end                 of the last own record        TailScan, from the end back
-    the earliest record     the first own one             FirstScan, from the start of the log on
+    the earliest record     the first own one             StartScan, from the start of the log on
     the record of a time    the first own one from then   FirstScan, from the record that the broker answers with
 
 Several virtual partitions of one physical that need the same part of its log read it once.
@@ -9,19 +9,20 @@ Several virtual partitions of one physical that need the same part of its log re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
-from bifrost.records.codec.client_batch import as_batch
+from bifrost.tenancy.virtual_partitions.known_starts import KnownStart
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.record_times import first_record_since
 from bifrost.tenancy.virtual_partitions.tail_scan import TailScan
-from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, first_batch
+from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, around, first_batch
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
     from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Place
 
@@ -37,7 +38,8 @@ AT_A_TIME = 100
 """Most parts of logs that are asked for before some of them are looked into."""
 CHUNK, FIRST_CHUNK = 1024 * 1024, 64 * 1024
 """Bytes that are read at a time, and at first where one batch is likely to be enough."""
-ANY_TIME = -1
+NEAR = FIRST_CHUNK + CHUNK
+"""What was read with two questions is near the beginning of a log. The second may go on behind what was known."""
 
 _FOR_GOOD = frozenset(
     {
@@ -150,6 +152,70 @@ class EndScan(_Scan):
             self._known.add(self.place, self._leader_epoch, self._tail.found)
 
 
+class StartScan(_Scan):
+    """Looks for the first records of the virtual partitions of a physical one."""
+
+    def __init__(
+        self,
+        place: Place,
+        bounds: tuple[int, int],
+        groups: Iterable[PartitionGroup],
+        known: KnownStarts,
+        now_ms: int,
+        *,
+        is_keyed: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            place: the physical partition.
+            bounds: where its log begins and ends.
+            groups: all that the topic has.
+            known: what was read a moment ago, which this adds to.
+            now_ms: the time, by a monotonic clock.
+            is_keyed: whether the topic is compacted.
+        """
+        super().__init__(place)
+        begin, end = bounds
+        self._known, self._groups, self._is_keyed = known, dict.fromkeys(groups, begin), is_keyed
+        self._start = known.of(place, begin, end, now_ms) or KnownStart(begin, begin, {}, now_ms)
+        self._is_read = self._start.end > begin
+        self._wanted: set[PartitionGroup] = set()
+        self.is_done = True
+
+    def want(self, group: PartitionGroup) -> None:
+        """Look for the first record of a group."""
+        self._wanted.add(group)
+        self.is_done = self.is_done and group in self._start.firsts
+
+    @property
+    def wanted(self) -> StoredAt | None:
+        """What to read next."""
+        size = CHUNK if self._is_read else FIRST_CHUNK
+        return None if self.is_done else StoredAt(*self.place, self._start.end, size)
+
+    def first_of(self, group: PartitionGroup) -> int | None:
+        """Return the first offset of a group; None: it has none before `end`."""
+        return self._start.firsts.get(group)
+
+    @property
+    def end(self) -> int:
+        """Behind what was read."""
+        return self._start.end
+
+    def _look_into(self, records: bytes) -> None:
+        end, _, firsts = around(records, self._groups, self._is_keyed)
+        if end <= self._start.end:
+            self.is_done = True
+            return
+        # What was known before comes first in the log.
+        near = end if self.read_bytes <= NEAR else self._start.near
+        self._start = self._start._replace(end=end, firsts=firsts | dict(self._start.firsts), near=near)
+        self._is_read = True
+        self._known.add(self.place, self._start)
+        self.is_done = self._wanted <= self._start.firsts.keys() or self.read_bytes >= MAX_SCAN_BYTES
+
+
 class FirstScan(_Scan):
     """Looks for the first record of a virtual partition that is not older than a time."""
 
@@ -170,7 +236,7 @@ class FirstScan(_Scan):
             place: the physical partition.
             group: of the virtual partition.
             offset: where to begin.
-            time_ms: the time, or `ANY_TIME`.
+            time_ms: the time, in milliseconds.
             broker: the broker's answer for the physical partition.
             groups: whose the batches are, as far as scans of this physical partition know; see `first_batch`.
             is_keyed: whether the topic is compacted.
@@ -211,8 +277,6 @@ class FirstScan(_Scan):
 
     def _record_in(self, data: memoryview) -> Found | None:
         """Return the record of a batch; None: only records before the offset are so late."""
-        if self._time_ms == ANY_TIME:
-            return Found(max(as_batch(data).base_offset, self._from), self._broker.timestamp_ms)
         record = first_record_since(data, self._from, self._time_ms)
         return None if record is None else Found(record.offset, record.timestamp_ms)
 

@@ -24,6 +24,7 @@ from bifrost.filters.virtual.virtual_filters import (
 from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
+from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
@@ -84,7 +85,7 @@ class TenantVirtualTopics:
             recent: keeps what brokers have answered of late, of all tenants; None: no connection is given that.
         """
         self.rules, self.tenant = PartitionRules(rules), tenant
-        self.stretches = KnownStretches()
+        self.stretches, self.starts = KnownStretches(), KnownStarts()
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
         self._recent = recent
@@ -120,6 +121,7 @@ class TenantVirtualTopics:
 
     def forget_recent(self) -> None:
         """Forget what brokers have answered of late: it may be of other topics, or of records that are deleted."""
+        self.starts.forget()
         if self._recent is not None:
             self._recent.forget(self.tenant)
 
@@ -130,11 +132,8 @@ class VirtualTopics:
     def __init__(self, tenant: TenantVirtualTopics, namespace: Namespace, guard: Guard | None) -> None:
         """Know no topic yet; see `TenantVirtualTopics.topics`."""
         self.rules, self.namespace = tenant.rules, namespace
-        self.stretches, self.numbers, self.told_members = (
-            tenant.stretches,
-            tenant.numbers,
-            tenant.told_members,
-        )
+        self.stretches, self.starts, self.numbers = tenant.stretches, tenant.starts, tenant.numbers
+        self.told_members = tenant.told_members
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, bool, Names], Names] = {}

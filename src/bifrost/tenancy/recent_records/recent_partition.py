@@ -63,10 +63,28 @@ class _Polled(NamedTuple):
     begun_ns: int
 
 
+class _Reader(NamedTuple):
+    offset: int
+    """Where the connection has asked last."""
+    seen_ns: int
+    """And when."""
+    since_ns: int
+    """When it has asked first."""
+
+
 class RecentPartition:
     """The answers about one physical partition for clients of one account that ask alike."""
 
-    __slots__ = ("_bounds", "_has_others", "_polled", "_readers", "answers", "brought_ns", "span")
+    __slots__ = (
+        "_begun_ns",
+        "_bounds",
+        "_has_others",
+        "_polled",
+        "_readers",
+        "answers",
+        "brought_ns",
+        "span",
+    )
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -78,21 +96,21 @@ class RecentPartition:
         """How many offsets its last answer with records went on; None: there was none."""
         self._bounds: Bounds | None = None
         self._polled: list[_Polled] = []
-        self._readers: dict[int, tuple[int, int]] = {}
-        """Where each connection has asked last, and when; in the order of that."""
+        self._readers: dict[int, _Reader] = {}
+        """In the order in which they have asked last."""
         self._has_others = False
 
     def note_reader(self, reader: int, offset: int, now_ns: int, *, is_part: bool) -> None:
         """Take note where a connection reads it, and whether it reads only a part of the virtual partitions."""
-        self._readers.pop(reader, None)
+        before = self._readers.pop(reader, None)
         while self._readers and (len(self._readers) >= MAX_READERS or self._is_gone(now_ns)):
             del self._readers[next(iter(self._readers))]
-        self._readers[reader] = offset, now_ns
+        self._readers[reader] = _Reader(offset, now_ns, now_ns if before is None else before.since_ns)
         self._has_others = is_part or len(self._readers) > 1
 
     def _is_gone(self, now_ns: int) -> bool:
         """Whether the connection that has asked the longest time ago may be gone."""
-        return now_ns - next(iter(self._readers.values()))[1] >= GONE_NS
+        return now_ns - next(iter(self._readers.values())).seen_ns >= GONE_NS
 
     @property
     def is_wanted(self) -> bool:
@@ -100,13 +118,24 @@ class RecentPartition:
         return self._has_others
 
     def has_company(self, reader: int, offset: int, now_ns: int) -> bool:
-        """Whether another connection that has asked of late is about where this one is: an answer serves both."""
+        """Whether another connection that has asked of late is about where this one is: an answer serves both.
+
+        A connection that has just begun to read a part of the virtual partitions is not alone: members of a group begin
+        together, and others are about to come for the rest.
+        """
+        own = self._readers.get(reader)
+        if self._has_others and own is not None and now_ns - own.since_ns < FRESH_NS:
+            return True
         return any(
             one != reader
-            and now_ns - seen_ns < FRESH_NS
-            and (self.span is None or abs(place - offset) <= self.span)
-            for one, (place, seen_ns) in self._readers.items()
+            and now_ns - other.seen_ns < FRESH_NS
+            and (self.span is None or abs(other.offset - offset) <= self.span)
+            for one, other in self._readers.items()
         )
+
+    def lacks(self, reader: int) -> bool:
+        """Whether a connection that is about to read it has not asked yet."""
+        return reader not in self._readers and len(self._readers) < MAX_READERS
 
     def is_needed(self, answer: RecentAnswer, now_ns: int) -> bool:
         """Whether a connection that has asked of late has still to read something of an answer.
@@ -115,9 +144,9 @@ class RecentPartition:
         """
         nearest = max(
             (
-                offset
-                for offset, seen_ns in self._readers.values()
-                if offset < answer.end and now_ns - seen_ns < FRESH_NS
+                one.offset
+                for one in self._readers.values()
+                if one.offset < answer.end and now_ns - one.seen_ns < FRESH_NS
             ),
             default=-1,
         )

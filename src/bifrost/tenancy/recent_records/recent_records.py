@@ -23,6 +23,7 @@ from bifrost.tenancy.recent_records.recent_partition import (
     RecentAnswer,
     RecentPartition,
 )
+from bifrost.tenancy.recent_records.shared_poll import PollEnd
 
 MAX_PARTITIONS = 2048
 """Physical partitions that are known of a tenant, by account and kind of request; beyond it those go that were not used
@@ -31,6 +32,8 @@ OVERHEAD_BYTES = 512
 """What an answer counts beside its records."""
 FULL_PART = 3
 """The store of a tenant is full when less than this part of it can be had: 4 MiB of 12, as much as one answer has."""
+MAX_BEGINNERS = 64
+"""Connections of a tenant of which is known that they are about to read, those that said so last."""
 MAX_LOOKED_AT = 16
 """Answers among which one is looked for that no connection needs."""
 
@@ -42,7 +45,7 @@ Hold = Callable[[str, bytes], "Held | None"]
 class TenantRecent:
     """What is known of one tenant."""
 
-    __slots__ = ("_store", "bytes", "generation", "partitions", "queue", "tenant")
+    __slots__ = ("_beginners", "_expected", "_store", "bytes", "generation", "partitions", "queue", "tenant")
 
     def __init__(self, store: RecentRecords, tenant: str) -> None:
         self._store, self.tenant = store, tenant
@@ -51,6 +54,36 @@ class TenantRecent:
         self.partitions: OrderedDict[Hashable, RecentPartition] = OrderedDict()
         self.queue: deque[tuple[RecentPartition, RecentAnswer]] = deque()
         """All answers, oldest first. One that was dropped before its turn has no records any more."""
+        self._expected = 0
+        """Bytes that Fetches on their way may bring."""
+        self._beginners: OrderedDict[int, int] = OrderedDict()
+        """Connections that have asked where logs begin, and when; in the order of that."""
+
+    def expect(self, end: PollEnd, size: int) -> None:
+        """Take note that a Fetch may bring so many bytes, until its end comes."""
+        self._expected += size
+
+        def came() -> None:
+            self._expected -= size
+
+        end.call(came)
+
+    def note_beginner(self, reader: int, now_ns: int) -> None:
+        """Take note that a connection has asked where logs begin: it is about to read them from there.
+
+        What others have read meanwhile is kept for it, so that members of a group come together that begin together:
+        some clients ask for the start of each partition by itself, and one is done long before another.
+        """
+        self._beginners.pop(reader, None)
+        self._beginners[reader] = now_ns
+        if len(self._beginners) > MAX_BEGINNERS:
+            self._beginners.popitem(last=False)
+
+    def _is_awaited(self, partition: RecentPartition, now_ns: int) -> bool:
+        """Whether a connection is about to read a partition that has not asked for it yet."""
+        while self._beginners and now_ns - next(iter(self._beginners.values())) >= FRESH_NS:
+            self._beginners.popitem(last=False)
+        return partition.is_wanted and any(partition.lacks(one) for one in self._beginners)
 
     def partition(self, key: Hashable) -> RecentPartition:
         """Return what is known of a partition."""
@@ -69,8 +102,10 @@ class TenantRecent:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for a good part of an answer, as connections have still to read what is kept."""
-        return not self._store.make_room(self, self._store.most_of_each // FULL_PART)
+        """Whether there is no room for a good part of an answer beside those that are coming, as connections have still
+        to read what is kept."""
+        most, part = self._store.most_of_each, self._store.most_of_each // FULL_PART
+        return not self._store.make_room(self, part + min(self._expected, most - part))
 
     def keep(self, partition: RecentPartition, answer: RecentAnswer) -> None:
         """Keep an answer for which there is room."""
@@ -87,7 +122,8 @@ class TenantRecent:
     def drop_unneeded(self, now_ns: int) -> bool:
         """Drop the oldest answer that no connection needs; False: there is none among the oldest."""
         for place, (partition, answer) in enumerate(islice(self.queue, MAX_LOOKED_AT)):
-            if answer.is_dropped or not partition.is_needed(answer, now_ns):
+            is_needed = partition.is_needed(answer, now_ns) or self._is_awaited(partition, now_ns)
+            if answer.is_dropped or not is_needed:
                 self._drop_at(place)
                 return True
         return False
@@ -224,15 +260,16 @@ class RecentRecords:
 class RecentView:
     """What one connection may be given."""
 
-    __slots__ = ("_key", "has_left_out", "number", "store", "tenant")
+    __slots__ = ("_key", "left_out", "number", "store", "tenant")
 
     def __init__(
         self, store: RecentRecords, tenant: TenantRecent, key: tuple[Hashable, ...], number: int
     ) -> None:
         """See `RecentRecords.view`."""
         self.store, self.tenant, self._key, self.number = store, tenant, key, number
-        self.has_left_out = False
-        """Whether the last answer had partitions of which nothing was here: the broker is asked for these next."""
+        self.left_out = 0
+        """How many answers, up to the last one, had partitions of which nothing was here: the broker is to be asked for
+        these."""
 
     def partition(self, *key: Hashable) -> RecentPartition:
         """Return what is known of a partition.
@@ -241,6 +278,10 @@ class RecentView:
             key: what decides a broker's answer beside the connection: see filters/virtual/sharing/shared_fetches.py.
         """
         return self.tenant.partition((self._key, *key))
+
+    def note_beginner(self) -> None:
+        """Take note that the connection has asked where logs begin."""
+        self.tenant.note_beginner(self.number, self.store.now_ns())
 
     def hold(self, frame: bytes) -> Held | None:
         """Return an answer in memory that is counted for the tenant; None: there is no room."""

@@ -32,6 +32,8 @@ class ScannedOffsets:
         self._known: dict[Hashable, _Scanned] = {}
         self.without_start: set[Hashable] = set()
         """Partitions whose offset was out of range: they may only have been left behind by what is deleted."""
+        self._begun: dict[Hashable, int] = {}
+        """Partitions that were read from where the log begins, and the offset at which the consumer was."""
 
     def after(self, partition: Hashable, offset: int, leader_epoch: int) -> int:
         """Return from where on to fetch for a consumer that is at an offset."""
@@ -39,6 +41,15 @@ class ScannedOffsets:
         if known is None or known.leader_epoch != leader_epoch or not known.begin <= offset < known.end:
             return offset
         return known.end
+
+    def may_begin(self, partition: Hashable, offset: int) -> bool:
+        """Whether the log may be read from its beginning for a consumer that is at an offset: once, or it would come no
+        further than others have read."""
+        return self._begun.get(partition) != offset and len(self._begun) < MAX_PARTITIONS
+
+    def note_begun(self, partition: Hashable, offset: int) -> None:
+        """Note that it was."""
+        self._begun[partition] = offset
 
     def has_room(self, partitions: int) -> bool:
         """Whether so many more can be remembered."""

@@ -45,7 +45,7 @@ def large(endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("strategy", "is_behind", "most"),
-    [("range", False, 2), ("range", True, MEMBERS), ("roundrobin", True, 2)],
+    [("range", False, 2), ("range", True, 3), ("roundrobin", True, 2)],
     ids=["follows the log", "starts behind", "starts behind without parts in common"],
 )
 def test_a_large_group_reads_each_record_once(
@@ -59,8 +59,9 @@ def test_a_large_group_reads_each_record_once(
 ) -> None:
     """And the brokers send it at most so many times.
 
-    Consumers that start behind begin seconds apart, as each asks first where its partitions begin. What one has read
-    is gone then. With `roundrobin` one consumer has all virtual partitions of a physical one.
+    Consumers that start behind ask first where each of their partitions begins, so they do not begin together: 1.05 to
+    1.6 times on an idle machine, more where ten clients, gateway and broker wait for each other. With `roundrobin` one
+    consumer has all virtual partitions of a physical one.
     """
     numbers = range(12)
     if is_behind:

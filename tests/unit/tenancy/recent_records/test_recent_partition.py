@@ -150,3 +150,15 @@ def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:
     known.note_records(10, 15, other, 0)
 
     assert known.poll(10, 3, 100, 1) is None
+
+
+def test_a_connection_that_has_just_begun_with_a_part_is_not_alone() -> None:
+    known = RecentPartition()
+    known.note_reader(1, 0, 5, is_part=True)
+    known.note_reader(1, 10, 5 + FRESH_NS // 2, is_part=True)
+    assert known.has_company(1, 10, 4 + FRESH_NS)
+    assert not known.has_company(1, 10, 5 + FRESH_NS)
+
+    whole = RecentPartition()
+    whole.note_reader(1, 0, 5, is_part=False)
+    assert not whole.has_company(1, 0, 5)

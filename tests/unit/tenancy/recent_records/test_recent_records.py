@@ -10,7 +10,13 @@ from bifrost.tenancy.recent_records.recent_partition import (
     RecentAnswer,
     RecentPartition,
 )
-from bifrost.tenancy.recent_records.recent_records import OVERHEAD_BYTES, RecentRecords, RecentView
+from bifrost.tenancy.recent_records.recent_records import (
+    MAX_BEGINNERS,
+    OVERHEAD_BYTES,
+    RecentRecords,
+    RecentView,
+)
+from bifrost.tenancy.recent_records.shared_poll import PollEnd
 
 NOW = [0]
 SIZE = 1000
@@ -238,3 +244,57 @@ def test_frames_leave_less_room(store: RecentRecords) -> None:
     store.drop_stale()
 
     assert (begins(known), store.bytes) == ([], 0)
+
+
+def test_there_is_room_beside_what_is_coming(store: RecentRecords) -> None:
+    view = store.view("acme", "kafka")
+    known = keep(view, 0)
+    known.note_reader(7, 5, NOW[0], is_part=True)
+    assert not view.tenant.is_full
+
+    end = PollEnd()
+    view.tenant.expect(end, 3 * EACH)
+    assert view.tenant.is_full
+    end.come()
+    assert not view.tenant.is_full
+
+
+def test_a_fetch_of_more_than_the_bound_waits_for_an_empty_store_alone(store: RecentRecords) -> None:
+    view = store.view("acme", "kafka")
+    view.tenant.expect(PollEnd(), 100 * EACH)
+    assert not view.tenant.is_full
+
+
+def test_what_others_have_read_is_kept_for_connections_that_are_about_to_begin(store: RecentRecords) -> None:
+    first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
+    second.note_beginner()
+    for begin in range(0, 60, 10):
+        first.partition("orders", 0).note_reader(first.number, begin, NOW[0], is_part=True)
+        known = keep(first, begin)
+    assert begins(known) == [0, 10, 20, 30], "later ones are not kept"
+
+    known.note_reader(second.number, 40, NOW[0], is_part=True)
+    keep(first, 60)
+    assert begins(known) == [10, 20, 30, 60]
+
+
+def test_they_are_awaited_for_a_moment(store: RecentRecords) -> None:
+    first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
+    second.note_beginner()
+    known = first.partition("orders", 0)
+    NOW[0] += FRESH_NS
+    known.note_reader(first.number, 50, NOW[0], is_part=True)
+    for begin in range(0, 60, 10):
+        keep(first, begin)
+
+    assert begins(known) == [20, 30, 40, 50]
+
+
+def test_a_bounded_number_of_them_is_known(store: RecentRecords) -> None:
+    view = store.view("acme", "kafka")
+    others = [store.view("acme", "kafka") for _ in range(MAX_BEGINNERS)]
+    view.note_beginner()
+    for one in others:
+        one.note_beginner()
+    assert len(view.tenant._beginners) == MAX_BEGINNERS
+    assert view.number not in view.tenant._beginners

@@ -35,3 +35,15 @@ def test_partitions_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert scanned.has_room(2)
     assert not scanned.has_room(3)
+
+
+def test_a_log_is_read_from_its_beginning_once_for_a_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned = ScannedOffsets()
+    assert scanned.may_begin("p", 9)
+    scanned.note_begun("p", 9)
+    assert not scanned.may_begin("p", 9)
+    assert scanned.may_begin("p", 8)
+    assert scanned.may_begin("q", 9)
+
+    monkeypatch.setattr(scanned_offsets, "MAX_PARTITIONS", 1)
+    assert not scanned.may_begin("q", 9)

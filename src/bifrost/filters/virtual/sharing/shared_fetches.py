@@ -5,9 +5,10 @@
     else                                                     ──▶ the broker is asked, and others may wait for its answer
 
 The gateway answers at once with what it has. Of the partitions that it knows nothing new of it says where the log ends;
-the next Fetch of the connection goes to the broker for these. `min_bytes`, `max_wait_ms` and the bounds on bytes hold
-as they do at a broker. A Fetch with other topics goes to the broker, and so does one behind a request that is not
-answered yet.
+a next Fetch of the connection goes to the broker for these. `min_bytes`, `max_wait_ms` and the bounds on bytes hold
+as they do at a broker. A Fetch with other topics goes to the broker, and so does one behind a request that has no
+answer in all the time that it may wait: some clients ask for the start of each partition by itself, and send their
+Fetch behind these requests.
 """
 
 from __future__ import annotations
@@ -36,9 +37,16 @@ MAX_BYTES = 4 * 1024 * 1024
 """Most bytes of records in one answer of the gateway's, which is put together at once, and so of one that is kept.
 Where connections are close to each other the broker is asked for no more."""
 MAX_ROUNDS = 3
-"""How often a Fetch waits, for others or for room, before the broker is asked for more than can be kept."""
-ROOM_NS = 10_000_000
-"""How long it waits each time for those that have still to read what is kept: some answers from memory."""
+"""How often a Fetch waits for others before the broker is asked for what they have asked for."""
+MAX_LEFT_OUT = 8
+"""How many answers of a connection, one after the other, may have only what is kept, and leave other partitions out."""
+ROOM_NS = 20_000_000
+"""How long it waits each time for those that have still to read what is kept: one or two answers from memory."""
+MAX_ROOM_NS = 250_000_000
+"""How long it waits for room at the most, before the broker is asked for more than can be kept: as long as it takes to
+give an answer of `MAX_BYTES` to each of ten connections, and no longer because one of them has stopped reading."""
+BEFORE_NS = 5_000_000
+"""How long it waits each time for the answers to requests before it."""
 MOMENT_NS = 50_000_000
 """How long an answer may take that has records already."""
 MAX_NAME_BYTES = 249
@@ -72,7 +80,7 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
         topics: what virtual partitions it asks for.
     """
     view = exchange.scope.recent
-    if view is None or not view.store.is_on or not exchange.is_first:
+    if view is None or not view.store.is_on:
         return None
     wanted = _wanted(exchange, request, topics, view)
     if not wanted:
@@ -81,12 +89,18 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
     rounds, due_ns = 0, now_ns + request.max_wait_ms * _MS
     if isinstance(waited, OthersPoll):
         rounds, due_ns = waited.rounds, waited.due_ns
+    if not exchange.is_first:
+        # Its answer cannot come before theirs: a broker, too, does one request of a connection after the other.
+        until_ns = min(due_ns, now_ns + BEFORE_NS)
+        return OthersPoll(frozenset(), until_ns, due_ns=due_ns, rounds=rounds) if now_ns < due_ns else None
+    room_ns = min(due_ns, due_ns - request.max_wait_ms * _MS + MAX_ROOM_NS)
     known = KnownPartitions(request, wanted, now_ns, has_waited=rounds > 0)
     given = known.given(min(request.max_bytes, MAX_BYTES))
-    if given and sum(len(one.records) for one in given.values()) >= request.min_bytes:
+    size = sum(len(one.records) for one in given.values())
+    if given and size >= request.min_bytes:
         asked = known.unknown(wanted)
-        if not asked or not (view.has_left_out or any(known.end_of(one.place) is None for one in asked)):
-            view.has_left_out = bool(asked)
+        if not asked or _is_enough(view, known, asked, size, now_ns):
+            view.left_out = view.left_out + 1 if asked else 0
             exchange.stand_in = _answer(request, wanted, given, known)
             return None
         is_at_once = True
@@ -98,11 +112,11 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
         asked = known.unknown(wanted) if is_at_once else wanted
         if waited is not None:
             request.max_wait_ms = max((due_ns - now_ns) // _MS, 0)
-    if any(one.known.has_company(view.number, one.one.fetch_offset, now_ns) for one in asked):
-        if now_ns < due_ns and rounds < MAX_ROUNDS and _is_too_far(view, known, asked):
+    if _has_company(view, asked, now_ns):
+        if now_ns < room_ns and _is_too_far(view, known, asked):
             return OthersPoll(frozenset(), min(due_ns, now_ns + ROOM_NS), due_ns=due_ns, rounds=rounds + 1)
         _bound(request, asked)
-    view.has_left_out = False
+    view.left_out = 0
     _begin(exchange, request, view, known, wanted, asked, is_at_once=is_at_once)
     return None
 
@@ -138,6 +152,9 @@ def _need(known: KnownPartitions, now_ns: int, due_ns: int, rounds: int) -> Othe
     ends = frozenset(end for _, end in known.coming)
     if ends and not known.missing:
         return OthersPoll(ends, due_ns, rounds=rounds + 1)
+    if rounds < MAX_ROUNDS and any(known.end_of(one.place) is None for one, _ in known.coming):
+        # Without it the broker would have to be asked for these as well.
+        return OthersPoll(ends, min(due_ns, now_ns + MOMENT_NS), due_ns=due_ns, rounds=rounds + 1)
     if rounds or any(known.has_more(one) for one in known.missing):
         return None
     if not any(known.has_more(one) for one, _ in known.coming):
@@ -146,10 +163,27 @@ def _need(known: KnownPartitions, now_ns: int, due_ns: int, rounds: int) -> Othe
     return OthersPoll(ends, min(due_ns, now_ns + MOMENT_NS), due_ns=due_ns, rounds=1)
 
 
+def _is_enough(view: RecentView, known: KnownPartitions, asked: list[Wanted], size: int, now_ns: int) -> bool:
+    """Whether what is kept is answer enough, though the broker would have to be asked for the rest.
+
+    It is the first time. After that it has to be much, or there is no room for more; and at some time the rest is asked
+    for in any case, for nobody else may read it.
+    """
+    if any(known.end_of(one.place) is None for one in asked):
+        return False
+    if not view.left_out:
+        return True
+    is_much = size >= MAX_BYTES // 2 or _is_too_far(view, known, asked)
+    return view.left_out < MAX_LEFT_OUT and is_much and _has_company(view, asked, now_ns)
+
+
+def _has_company(view: RecentView, asked: list[Wanted], now_ns: int) -> bool:
+    return any(one.known.has_company(view.number, one.one.fetch_offset, now_ns) for one in asked)
+
+
 def _is_too_far(view: RecentView, known: KnownPartitions, asked: list[Wanted]) -> bool:
     """Whether what the broker would send now cannot be kept, as others have still to read what is."""
-    is_known = all(one.place in known.bounds for one in asked)
-    return is_known and any(known.has_more(one) for one in asked) and view.tenant.is_full
+    return any(known.has_more(one) for one in asked) and view.tenant.is_full
 
 
 def _bound(request: FetchRequest, asked: list[Wanted]) -> None:
@@ -237,6 +271,7 @@ def _begin(
     for _, one, partition in in_steps(asked):
         offset, epoch, most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
         partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
+    view.tenant.expect(poll.end, min(request.max_bytes, MAX_BYTES))
     bounds = [(place, end) for place, end in left_out if end is not None]
     exchange.keep(_SHARED, SharedFetch(poll, sent, bounds, view.tenant.generation))
 

@@ -3,8 +3,14 @@ from typing import Any
 import pytest
 
 from bifrost.filters.steps import OthersPoll
-from bifrost.filters.virtual.sharing.shared_fetches import MAX_BYTES, MAX_ROUNDS, MOMENT_NS, ROOM_NS
-from bifrost.tenancy.recent_records.recent_partition import LATE_NS
+from bifrost.filters.virtual.sharing.shared_fetches import (
+    MAX_BYTES,
+    MAX_ROOM_NS,
+    MAX_ROUNDS,
+    MOMENT_NS,
+    ROOM_NS,
+)
+from bifrost.tenancy.recent_records.recent_partition import FRESH_NS, LATE_NS
 from bifrost.tenancy.recent_records.recent_records import OVERHEAD_BYTES, RecentRecords
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from unit.filters.virtual.sharing.fetches import LOG, MS, NOW, VERSION, answered, asked, fetch, met, need_of
@@ -31,11 +37,19 @@ def test_the_broker_is_asked_for_no_more_than_is_kept(books: list[Playbook]) -> 
 
 
 def test_who_is_alone_is_sent_what_it_asks_for(books: list[Playbook]) -> None:
-    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
-    assert answered(books[0])
-    request, expected = fetch(50, 1, max_bytes=2**30), asked((ORDERS, [(0, 50)]), max_bytes=2**30)
-
+    """But not at once: others may be about to begin."""
+    request, alone = fetch(50, 1, max_bytes=2**30), asked((ORDERS, [(0, 50)]), max_bytes=2**30)
+    NOW[0] += FRESH_NS - 1
+    expected = asked((ORDERS, [(0, 50)]), max_bytes=MAX_BYTES)
     assert books[1] >> client_sends(request, VERSION) << to_broker(expected)
+    assert (
+        books[1]
+        >> broker_answers(told((ORDERS, {0: b""}), ends={0: 50}))
+        << to_client(told(("orders", {2: b""}), ends={2: 50}))
+    )
+
+    NOW[0] += 1
+    assert books[1] >> client_sends(request, VERSION) << to_broker(alone)
 
 
 def test_the_broker_is_asked_first_for_what_was_not_read_for_the_longest(books: list[Playbook]) -> None:
@@ -129,12 +143,27 @@ def test_who_is_ahead_waits_for_those_that_need_what_is_kept(
 def test_who_is_ahead_does_not_wait_for_long(
     books: list[Playbook], ahead: tuple[OthersPoll, OthersPoll]
 ) -> None:
-    need = ahead[0]
-    for _ in range(MAX_ROUNDS - 1):
+    need, began_ns = ahead[0], NOW[0]
+    while NOW[0] + ROOM_NS < began_ns + MAX_ROOM_NS:
         NOW[0] += ROOM_NS
         assert books[0] >> met(need)
         need = need_of(books[0])
-    NOW[0] += ROOM_NS
-    expected = asked((ORDERS, [(0, 5)]), max_wait_ms=500 - MAX_ROUNDS * ROOM_NS // MS)
+    NOW[0] = began_ns + MAX_ROOM_NS
+    expected = asked((ORDERS, [(0, 5)]), max_wait_ms=500 - MAX_ROOM_NS // MS)
 
     assert books[0] >> met(need) << to_broker(expected)
+
+
+def test_where_no_end_is_known_what_is_coming_is_waited_for(books: list[Playbook]) -> None:
+    """Else the broker would have to be asked for that as well, for an answer has to say where each log ends."""
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert books[1] >> client_sends(two(1), VERSION)
+    for _ in range(MAX_ROUNDS - 1):
+        need = need_of(books[1])
+        assert need.ends
+        assert need.until_ns == NOW[0] + MOMENT_NS
+        NOW[0] += MOMENT_NS
+        assert books[1] >> met(need)
+
+    expected = asked((ORDERS, TWO), max_wait_ms=0, min_bytes=0)
+    assert books[1] >> met(need_of(books[1])) << to_broker(expected)

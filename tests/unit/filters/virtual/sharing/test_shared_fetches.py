@@ -6,6 +6,7 @@ import pytest
 
 from bifrost.authentication.accounts import Account
 from bifrost.filters.virtual.sharing import shared_fetches
+from bifrost.filters.virtual.sharing.shared_fetches import BEFORE_NS
 from bifrost.session.client_session import ClientSession
 from bifrost.tenancy.recent_records.recent_partition import FRESH_NS
 from bifrost.tenancy.recent_records.recent_records import RecentRecords
@@ -189,14 +190,36 @@ def test_what_was_deleted_or_made_meanwhile_is_not_kept(books: list[Playbook], s
     assert books[1] >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
 
 
-def test_a_fetch_behind_another_request_goes_to_the_broker(books: list[Playbook]) -> None:
+@pytest.fixture
+def behind(books: list[Playbook]) -> Playbook:
+    """The second connection has sent a heartbeat, and a Fetch of what is kept behind it."""
     assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
     assert answered(books[0])
-    heartbeat = messages.build("HeartbeatRequest", {"group_id": "g"})
+    heartbeats = [
+        messages.build("HeartbeatRequest", {"group_id": name}) for name in ("g", physical_name("acme", "g"))
+    ]
+    book = books[1] >> client_sends(heartbeats[0], 4) << to_broker(heartbeats[1])
+    return book >> client_sends(fetch(0, 1), VERSION)
 
-    book = books[1] >> client_sends(heartbeat, 4)
-    assert book.said.to_broker.popleft()
-    assert book >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+
+def test_a_fetch_behind_another_request_waits_for_its_answer(behind: Playbook) -> None:
+    need = need_of(behind)
+    assert (need.ends, need.until_ns, need.due_ns) == (frozenset(), NOW[0] + BEFORE_NS, NOW[0] + 500 * MS)
+    shown = told(("orders", {2: own(LOG, 1, 0)}), ends={2: 9})
+
+    answer = messages.build("HeartbeatResponse", {})
+    assert behind >> broker_answers(answer) << to_client(answer) >> met(need) << to_client(shown)
+
+
+def test_it_goes_to_the_broker_when_its_time_is_over(behind: Playbook) -> None:
+    need = need_of(behind)
+    NOW[0] = need.due_ns - 1
+    assert behind >> met(need)
+    last = need_of(behind)
+    assert (last.until_ns, last.due_ns) == (need.due_ns, need.due_ns)
+    NOW[0] = need.due_ns
+
+    assert behind >> met(last) << to_broker(asked((ORDERS, [(0, 0)])))
 
 
 def test_a_fetch_with_other_topics_goes_to_the_broker(books: list[Playbook]) -> None:
@@ -231,6 +254,31 @@ def test_the_broker_is_asked_by_turns_for_partitions_of_which_nothing_is_known(b
         << to_client(empty)
     )
     assert books[1] >> client_sends(request, VERSION) << to_client(shown)
+
+
+@pytest.mark.parametrize("is_much", [True, False])
+def test_what_is_much_is_given_some_times_before_the_rest_is_asked_for(
+    books: list[Playbook], monkeypatch: pytest.MonkeyPatch, is_much: bool
+) -> None:
+    monkeypatch.setattr(shared_fetches, "MAX_BYTES", 2 * len(LOG) + (0 if is_much else 2))
+    both = [(0, 0), (1, 0)]
+    most = {"max_bytes": shared_fetches.MAX_BYTES}
+    assert (
+        books[0] >> client_sends(asked(("orders", both)), VERSION) << to_broker(asked((ORDERS, both), **most))
+    )
+    assert (
+        books[0]
+        >> broker_answers(told((ORDERS, {0: LOG, 1: b""}), ends={1: 0}))
+        << to_client(told(("orders", {0: own(LOG, 0, 0), 1: b""}), ends={1: 0}))
+    )
+    request = asked(("orders", [(2, 0), (1, 0)]))
+    shown = told(("orders", {2: own(LOG, 1, 0), 1: b""}), ends={1: 0})
+    shown.responses[0].partitions[1].aborted_transactions = None
+    for _ in range(shared_fetches.MAX_LEFT_OUT if is_much else 1):
+        assert books[1] >> client_sends(request, VERSION) << to_client(shown)
+
+    rest = asked((ORDERS, [(1, 0)]), max_wait_ms=0, min_bytes=0, **most)
+    assert books[1] >> client_sends(request, VERSION) << to_broker(rest)
 
 
 def test_without_room_for_the_answer_the_broker_is_asked(
