@@ -100,11 +100,15 @@ class FetchedPartitionsFilter:
         elif need := _starts_needed(exchange, request):
             return need
         virtual, fetched = virtual_topics(exchange), _Fetched(request, has_start)
+        wanted: dict[TopicKey, Any] = {}
         for topic in in_steps(request.topics):
             key = key_of(topic, _REQUEST)
+            if virtual.map_of_either(*key) is not None:
+                _name_once(wanted, key, topic)
+        for key, topic in in_steps(wanted.items()):
             partitions = virtual.map_of_either(*key)
-            if partitions is not None:
-                _ask(fetched, key, topic, partitions, exchange)
+            assert partitions is not None, "the topic had virtual partitions a moment ago"
+            _ask(fetched, key, topic, partitions, exchange)
         if not fetched.readers:
             return FORWARD
         if request.session_id != NO_SESSION and request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -149,6 +153,18 @@ def _scanned(exchange: Exchange) -> ScannedOffsets:
     found = exchange.scope.scanned
     assert found is not None, "connections of tenants with virtual partitions have them"
     return found
+
+
+def _name_once(wanted: dict[TopicKey, Any], key: TopicKey, topic: Any) -> None:
+    """Let a request name a topic once: a physical partition that it names twice is read from the last offset alone.
+
+    Java's consumer takes its partitions in turn, and joins only those of a topic that follow each other.
+    Source: FetchRequest.Builder.build.
+    """
+    first = wanted.setdefault(key, topic)
+    if first is not topic:
+        first.partitions = [*first.partitions, *topic.partitions]
+        topic.partitions = []
 
 
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:

@@ -103,6 +103,27 @@ def test_a_partition_that_is_named_often_is_answered_once(stage: Stage) -> None:
     )
 
 
+def test_a_topic_that_is_named_between_others_is_asked_for_once(stage: Stage) -> None:
+    """As Java's consumer names topics; of a partition that a broker is asked for twice the last offset would count."""
+    divided(stage, "orders")
+    log = stored(1, 0, 2)
+
+    assert (
+        stage.play()
+        >> client_sends(
+            asked(("orders", [(2, 0)]), ("billing", [(7, 5)]), ("orders", [(0, 2), (4, 1), (1, 3)])), 12
+        )
+        << to_broker(asked((ORDERS, [(0, 0), (1, 3)]), (BILLING, [(7, 5)])))
+        >> broker_answers(told((ORDERS, {0: log, 1: b""}), (BILLING, {7: b"whatever"})))
+        << to_client(
+            told(
+                ("orders", {2: own(log, 1, 0), 0: own(log, 0, 2), 4: own(log, 2, 1), 1: b""}),
+                ("billing", {7: b"whatever"}),
+            )
+        )
+    )
+
+
 def test_most_bytes_and_the_newest_epoch_are_asked_for(stage: Stage) -> None:
     divided(stage, "orders")
     request = asked(("orders", [(0, 4), (2, 1), (4, 3)]))
