@@ -100,14 +100,13 @@ class FetchedPartitionsFilter:
         elif need := _starts_needed(exchange, request):
             return need
         virtual, fetched = virtual_topics(exchange), _Fetched(request, has_start)
-        wanted: dict[TopicKey, Any] = {}
+        wanted: dict[TopicKey, tuple[Any, PartitionMap]] = {}
         for topic in in_steps(request.topics):
             key = key_of(topic, _REQUEST)
-            if virtual.map_of_either(*key) is not None:
-                _name_once(wanted, key, topic)
-        for key, topic in in_steps(wanted.items()):
             partitions = virtual.map_of_either(*key)
-            assert partitions is not None, "the topic had virtual partitions a moment ago"
+            if partitions is not None:
+                _name_once(topic, wanted.setdefault(key, (topic, partitions))[0])
+        for key, (topic, partitions) in in_steps(wanted.items()):
             _ask(fetched, key, topic, partitions, exchange)
         if not fetched.readers:
             return FORWARD
@@ -155,13 +154,13 @@ def _scanned(exchange: Exchange) -> ScannedOffsets:
     return found
 
 
-def _name_once(wanted: dict[TopicKey, Any], key: TopicKey, topic: Any) -> None:
-    """Let a request name a topic once: a physical partition that it names twice is read from the last offset alone.
+def _name_once(topic: Any, first: Any) -> None:
+    """Join a topic to what the request has named of it before: two questions about one physical partition, from virtual
+    ones of both, would be answered from the last offset alone.
 
     Java's consumer takes its partitions in turn, and joins only those of a topic that follow each other.
     Source: FetchRequest.Builder.build.
     """
-    first = wanted.setdefault(key, topic)
     if first is not topic:
         first.partitions = [*first.partitions, *topic.partitions]
         topic.partitions = []
