@@ -37,19 +37,22 @@ class Driver:
         self._streams = jpype.JPackage("org").apache.kafka.streams
         self._instances: list[Any] = []
 
-    def start(self, properties: dict[str, str], topics: dict[str, str], pattern: str | None) -> int:
+    def start(
+        self, properties: dict[str, str], topics: dict[str, str], pattern: str | None, by_order: int
+    ) -> int:
         """Start an instance, and return its number.
 
         Args:
             properties: of Kafka Streams.
             topics: the names of `orders`, `customers` and `totals`.
             pattern: instead of the name of `orders`.
+            by_order: how many partitions the repartition topic of the orders has.
         """
         configuration = self._java.util.Properties()
         for key, value in properties.items():
             configuration.setProperty(key, value)
         orders = topics["orders"] if pattern is None else self._java.util.regex.Pattern.compile(pattern)
-        topology = self._topology(orders, topics["customers"], topics["totals"])
+        topology = self._topology(orders, topics["customers"], topics["totals"], by_order)
         instance = self._streams.KafkaStreams(topology, configuration)
         instance.start()
         self._instances.append(instance)
@@ -80,11 +83,11 @@ class Driver:
         for one in sets:
             yield from one
 
-    def _topology(self, orders: Any, customers: str, totals: str) -> Any:
+    def _topology(self, orders: Any, customers: str, totals: str, partitions: int) -> Any:
         of = self._streams.kstream
         builder = self._streams.StreamsBuilder()
         table = builder.table(customers, of.Materialized.as_("customers"))
-        by_order = of.Repartitioned.as_("by-order").withNumberOfPartitions(3)
+        by_order = of.Repartitioned.as_("by-order").withNumberOfPartitions(partitions)
         bought = builder.stream(orders).repartition(by_order).toTable(of.Materialized.as_("orders"))
         customer_of = self._function("java.util.function.Function", _customer)
         sold = bought.join(table, customer_of, self._function(f"{_KSTREAM}.ValueJoiner", _sale))

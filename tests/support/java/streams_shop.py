@@ -39,6 +39,11 @@ class Shop:
     """`classic` or `streams` (KIP-1071)."""
     directory: Path
     """An empty one, for the instances' state."""
+    by_order: int = 3
+    """Partitions of the repartition topic of the orders, which the topology says."""
+    guarantee: str = "exactly_once_v2"
+    purges_ms: int = 30_000
+    """How often it deletes from repartition topics what it has read; Kafka Streams' default."""
     instances: list[int] = field(default_factory=list)
 
     def start(self, orders: str, *, pattern: str | None = None) -> None:
@@ -56,19 +61,20 @@ class Shop:
             "application.id": self.application_id,
             "client.id": f"{self.application_id}-{number}",
             "group.protocol": self.protocol,
-            "processing.guarantee": "exactly_once_v2",
+            "processing.guarantee": self.guarantee,
             "state.dir": str(self.directory / str(number)),
             "default.key.serde": _STRINGS,
             "default.value.serde": _STRINGS,
             "dsl.store.suppliers.class": _IN_MEMORY,
             "commit.interval.ms": "100",
+            "repartition.purge.interval.ms": str(self.purges_ms),
             # How soon a pattern finds a new topic, which is the client's affair.
             "metadata.max.age.ms": "1000",
             **({"num.standby.replicas": "1"} if self.protocol == "classic" else {}),
             **self.endpoint.for_java,
         }
         topics = {"orders": orders, "customers": CUSTOMERS, "totals": TOTALS}
-        self.instances.append(self.jvm("start", properties, topics, pattern))
+        self.instances.append(self.jvm("start", properties, topics, pattern, self.by_order))
 
     def close(self, place: int = 0) -> None:
         """Close one of the instances, which leaves the group."""

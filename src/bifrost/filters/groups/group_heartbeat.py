@@ -9,7 +9,7 @@ from typing import Any
 
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, TopicCount
-from bifrost.filters.topics.growth import begin_growth, commit_growth
+from bifrost.filters.topics.growth import at_brokers, begin_growth, commit_growth
 from bifrost.filters.topics.namespace_policy import refuse_topic, with_forced
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.namespace import Namespace
@@ -94,7 +94,7 @@ class StreamsTopologyFilter(RequestFilter):
                 denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 return Answer(response(error_code=denied, error_message=denied.message))
             violation = _violation(namespace, growth, internal) or _beyond(
-                namespace, growth, subtopology, internal
+                exchange, growth, subtopology, internal
             )
             if violation is not None:
                 text = f"{violation.error_code.name}: {violation.message}"
@@ -133,9 +133,7 @@ def _violation(namespace: Namespace, growth: Growth | None, topics: list[Any]) -
     return None
 
 
-def _beyond(
-    namespace: Namespace, growth: Growth | None, subtopology: Any, topics: list[Any]
-) -> Refusal | None:
+def _beyond(exchange: Exchange, growth: Growth | None, subtopology: Any, topics: list[Any]) -> Refusal | None:
     """Return why the tenant may not have these internal topics as well, None when it may.
 
     Where the topology leaves the number of partitions to the broker, it is that of the largest source topic
@@ -143,9 +141,13 @@ def _beyond(
     """
     if growth is None:
         return None
+    namespace = exchange.scope.namespace
     most = max((growth.has(namespace.physical_name(name)) for name in subtopology.source_topics), default=1)
     for topic in in_steps(topics):
-        refusal = growth.add(namespace.physical_name(topic.name), topic.partitions or max(1, most))
+        partitions = at_brokers(exchange, topic.name, topic.partitions or BY_DEFAULT)
+        if partitions == BY_DEFAULT:
+            partitions = max(1, most)
+        refusal = growth.add(namespace.physical_name(topic.name), partitions)
         if refusal is not None:
             return refusal
     return None

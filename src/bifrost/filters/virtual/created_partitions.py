@@ -186,14 +186,14 @@ def _compacts(config: Any) -> bool:
     return config.name == CLEANUP_POLICY and COMPACT in (config.value or "")
 
 
-def _can_have(partitions: PartitionMap, number: int) -> bool:
+def can_have(partitions: PartitionMap, number: int) -> bool:
     """Whether topics may have so many virtual partitions."""
     if not partitions.ratio:
         return number == partitions.virtual
     return 0 < number <= partitions.virtual and number % partitions.ratio == 0
 
 
-def _numbers(partitions: PartitionMap, wanted: int) -> str:
+def numbers_text(partitions: PartitionMap, wanted: int) -> str:
     """Say how many virtual partitions topics may have, and which number would do."""
     if not partitions.ratio:
         most = min(MAX_VIRTUAL, GROUPS * partitions.physical)
@@ -208,8 +208,8 @@ def _numbers(partitions: PartitionMap, wanted: int) -> str:
 
 def _refuse_addition(topic: Any, partitions: PartitionMap) -> tuple[ErrorCode, str] | None:
     """Return why a topic gets no more partitions, or None."""
-    if not partitions.ratio or not _can_have(partitions, topic.count):
-        return ErrorCode.INVALID_PARTITIONS, _numbers(partitions, topic.count)
+    if not partitions.ratio or not can_have(partitions, topic.count):
+        return ErrorCode.INVALID_PARTITIONS, numbers_text(partitions, topic.count)
     if topic.assignments:
         text = "Virtual partitions cannot be added with an assignment of replicas"
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
@@ -222,8 +222,8 @@ def _refuse_creation(topic: Any, partitions: PartitionMap) -> Any:
     if topic.assignments:
         code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         text = "Topics with virtual partitions cannot be created with an assignment of replicas"
-    elif topic.num_partitions != BY_DEFAULT and not _can_have(partitions, topic.num_partitions):
-        code, text = ErrorCode.INVALID_PARTITIONS, _numbers(partitions, topic.num_partitions)
+    elif topic.num_partitions != BY_DEFAULT and not can_have(partitions, topic.num_partitions):
+        code, text = ErrorCode.INVALID_PARTITIONS, numbers_text(partitions, topic.num_partitions)
     elif not partitions.is_keyed and any(_compacts(one) for one in in_steps(topic.configs)):
         code, text = ErrorCode.INVALID_CONFIG, _NOT_COMPACTED
     if code is ErrorCode.NONE:

@@ -30,17 +30,17 @@ from bifrost.filters.virtual.offset_scans import (
     StartScan,
 )
 from bifrost.tenancy.names import VirtualTopic
-from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, VirtualPartition
-from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ListOffsetsResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
+    from bifrost.tenancy.virtual_partitions.logs.stretch import Place
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
-    from bifrost.tenancy.virtual_partitions.stretch import Place
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import ListOffsetsRequest
 

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
-from bifrost.tenancy.virtual_partitions.known_starts import KnownStart
+from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStart
+from bifrost.tenancy.virtual_partitions.logs.tail_scan import TailScan
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.record_times import first_record_since
-from bifrost.tenancy.virtual_partitions.tail_scan import TailScan
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, around, first_batch
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
+    from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
+    from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Place
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
-    from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Place
 
 MAX_SCAN_BYTES = 16 * 1024 * 1024
 """Most bytes of one physical partition that are read for one answer: the end of a virtual partition is in less than

@@ -22,13 +22,10 @@ from bifrost.filters.virtual.groups.joined_members import JoinedMembersFilter
 from bifrost.filters.virtual.groups.told_members import TOLD_CONSUMERS, TOLD_SHARERS
 from bifrost.filters.virtual.hidden_groups import DeletedGroupsFilter, ListedGroupsFilter
 from bifrost.filters.virtual.listed_offsets import ListedOffsetsFilter
+from bifrost.filters.virtual.log_sizes import LogDirsOfPartitionsFilter
 from bifrost.filters.virtual.logs.deleted_records import DeletedRecordsFilter
 from bifrost.filters.virtual.looked_up_partitions import LEADER_EPOCHS, PRODUCERS
 from bifrost.filters.virtual.produced_partitions import ProducedPartitionsFilter
-from bifrost.filters.virtual.refused_requests import (
-    LogDirsOfPartitionsFilter,
-    RefusedGroupsFilter,
-)
 from bifrost.filters.virtual.shares.acknowledged_partitions import AcknowledgedPartitionsFilter
 from bifrost.filters.virtual.shares.assigned_shares import AssignedSharesFilter
 from bifrost.filters.virtual.shares.share_offsets import (
@@ -38,6 +35,8 @@ from bifrost.filters.virtual.shares.share_offsets import (
 from bifrost.filters.virtual.shares.shared_partitions import SharedPartitionsFilter
 from bifrost.filters.virtual.sharing.forgotten_records import ForgottenRecordsFilter
 from bifrost.filters.virtual.shown_partitions import DescribedPartitionsFilter, MetadataPartitionsFilter
+from bifrost.filters.virtual.streams.assigned_tasks import AssignedTasksFilter
+from bifrost.filters.virtual.streams.described_tasks import DescribedTasksFilter
 from bifrost.filters.virtual.transactions.transaction_partitions import (
     AddedToTransactionFilter,
     DescribedTransactionsFilter,
@@ -47,7 +46,6 @@ from bifrost.wire.api_keys import ApiKey
 if TYPE_CHECKING:
     from bifrost.filters.filter import AnyFilter
 
-_REFUSED_GROUPS = frozenset({ApiKey.STREAMS_GROUP_HEARTBEAT})
 
 _FORGOTTEN = ForgottenRecordsFilter()
 
@@ -77,13 +75,14 @@ FILTERS: dict[int, tuple[AnyFilter, ...]] = {
     ApiKey.JOIN_GROUP: (JoinedMembersFilter(),),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (AssignedPartitionsFilter(), TOLD_CONSUMERS),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (DescribedMembersFilter(),),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (AssignedTasksFilter(),),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (DescribedTasksFilter(),),
     ApiKey.SHARE_GROUP_HEARTBEAT: (AssignedSharesFilter(), TOLD_SHARERS),
     ApiKey.SHARE_GROUP_DESCRIBE: (DescribedSharersFilter(),),
     ApiKey.SHARE_FETCH: (SharedPartitionsFilter(),),
     ApiKey.SHARE_ACKNOWLEDGE: (AcknowledgedPartitionsFilter(),),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (DescribedShareOffsetsFilter(),),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (AlteredShareOffsetsFilter(),),
-    **dict.fromkeys(_REFUSED_GROUPS, (RefusedGroupsFilter(),)),
 }
 
 BEFORE_ALL = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
@@ -96,10 +95,10 @@ ALWAYS_DECODED_REQUESTS = frozenset(
         ApiKey.DESCRIBE_LOG_DIRS,
         ApiKey.JOIN_GROUP,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_FETCH,
         ApiKey.SHARE_ACKNOWLEDGE,
-        *_REFUSED_GROUPS,
     }
 )
 """Requests that name no topic, or need not, and which a filter must see all the same."""
@@ -109,6 +108,7 @@ ALWAYS_DECODED_ANSWERS = frozenset(
         ApiKey.OFFSET_FETCH,
         ApiKey.JOIN_GROUP,
         ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
         ApiKey.SHARE_GROUP_DESCRIBE,
     }
 )

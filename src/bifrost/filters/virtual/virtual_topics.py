@@ -15,6 +15,7 @@ from bifrost.filters.virtual.division import in_one_piece
 from bifrost.filters.virtual.groups.told_members import ToldMembers
 from bifrost.filters.virtual.offset_group_names import OffsetGroupNamesFilter, group_places
 from bifrost.filters.virtual.partition_way import PartitionWay
+from bifrost.filters.virtual.streams.known_members import KnownMembers
 from bifrost.filters.virtual.virtual_filters import (
     ALWAYS_DECODED_ANSWERS,
     ALWAYS_DECODED_REQUESTS,
@@ -24,14 +25,14 @@ from bifrost.filters.virtual.virtual_filters import (
 from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
-from bifrost.tenancy.virtual_partitions.known_starts import KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
-from bifrost.tenancy.virtual_partitions.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
 from bifrost.wire import entities
@@ -88,6 +89,7 @@ class TenantVirtualTopics:
         self.stretches, self.starts = KnownStretches(), KnownStarts()
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
+        self.streams_members = KnownMembers()
         self._recent = recent
         self.forget_recent()  # A reload may have given the tenant's topics other names at the brokers.
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
@@ -133,7 +135,7 @@ class VirtualTopics:
         """Know no topic yet; see `TenantVirtualTopics.topics`."""
         self.rules, self.namespace = tenant.rules, namespace
         self.stretches, self.starts, self.numbers = tenant.stretches, tenant.starts, tenant.numbers
-        self.told_members = tenant.told_members
+        self.told_members, self.streams_members = tenant.told_members, tenant.streams_members
         self._tenant = tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, bool, Names], Names] = {}

@@ -22,8 +22,8 @@ GONE_MS = 3_600_000
 MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
 """What members of classic groups send."""
 NEW_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch")
-"""What members send to which brokers assign partitions. With virtual partitions streams groups (KIP-1071) are refused,
-a consumer group (KIP-848) has no more members than physical partitions, and a share group (KIP-932) has one start and
+"""What members send to which brokers assign partitions. With virtual partitions consumer groups (KIP-848) and streams
+groups (KIP-1071) have no more members at work than physical partitions, and a share group (KIP-932) has one start and
 one lag for all that share a physical one."""
 OLDEST_FETCH = 4
 

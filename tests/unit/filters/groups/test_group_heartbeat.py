@@ -3,9 +3,11 @@ from dataclasses import replace
 import pytest
 
 from bifrost.tenancy.topic_regex import confine
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
+from support.stage.divided import divided
 from support.stage.messages import build
 from support.stage.playbook import broker_answers, client_sends, counted, counts, to_broker, to_client
 from support.stage.stage import TENANTS, Stage
@@ -236,4 +238,20 @@ def test_an_internal_topic_has_as_many_partitions_as_its_source() -> None:
     book >> counted(stage.namespaces["initech"].bounds, {physical_name("initech", "orders"): 3})
 
     text = "3 more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
+    assert book << to_client(invalid(f"{text} (max_partitions)"))
+
+
+@pytest.mark.parametrize(("virtual", "physical"), [(12, 4), (0, 4)])
+def test_bounds_count_the_partitions_that_brokers_have(virtual: int, physical: int) -> None:
+    limits = {"max_topics": 9, "max_partitions": 5}
+    stage = Stage({**TENANTS, "initech": replace(TENANTS["initech"], **limits)})
+    divided(stage, "*", partitions=PartitionMap(12, 4), tenant="initech")
+    request = with_changelog("one", "g", partitions=virtual, **{"cleanup.policy": "delete"})
+    book = stage.play("initech") >> client_sends(request) << counts()
+
+    book >> counted(stage.namespaces["initech"].bounds, {physical_name("initech", "orders"): 3})
+
+    text = (
+        f"{physical} more partitions are not allowed: there are 3 over all topics, and this cluster allows 5"
+    )
     assert book << to_client(invalid(f"{text} (max_partitions)"))

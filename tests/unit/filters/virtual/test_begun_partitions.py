@@ -1,7 +1,7 @@
 """Consumers that start: their virtual partitions begin at offsets of their own, and one Fetch serves all of them."""
 
 from bifrost.filters.virtual.virtual_topics import VirtualTopics
-from bifrost.tenancy.virtual_partitions.known_starts import KnownStart
+from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStart
 from support.stage.divided import divided
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage

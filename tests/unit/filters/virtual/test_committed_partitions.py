@@ -71,6 +71,12 @@ def no_newer_group() -> Any:
     return messages.build("ConsumerGroupDescribeResponse", {"groups": [group]})
 
 
+ASKS_STREAMS = messages.build("StreamsGroupDescribeRequest", {"group_ids": [APP]})
+NO_STREAMS_GROUP = messages.build(
+    "StreamsGroupDescribeResponse", {"groups": [{"group_id": APP, "error_code": NO_SUCH_GROUP}]}
+)
+
+
 def fetch_by(member_id: str, epoch: int = 4) -> Any:
     group = {"group_id": APP, "member_id": member_id, "member_epoch": epoch, "topics": []}
     return messages.build("OffsetFetchRequest", {"groups": [group], "require_stable": True})
@@ -208,16 +214,20 @@ def test_a_commit_from_outside_waits_until_the_group_is_empty(stage: Stage) -> N
         >> client_sends(commit("app", ("orders", {2: 6}), **outside), 7)
         << to_broker(asks)
         << to_broker(asks_newer)
+        << to_broker(ASKS_STREAMS)
         >> broker_answers(state("Stable"))
         >> broker_answers(no_newer_group())
+        >> broker_answers(NO_STREAMS_GROUP)
         << to_broker(commit(APP, **outside))
         >> broker_answers(committed())
         << to_client(committed(("orders", {2: 25})))
         >> client_sends(commit("app", ("orders", {2: 6}), **outside), 7)
         << to_broker(asks)
         << to_broker(asks_newer)
+        << to_broker(ASKS_STREAMS)
         >> broker_answers(state("Empty"))
         >> broker_answers(no_newer_group())
+        >> broker_answers(NO_STREAMS_GROUP)
         << to_broker(elsewhere(1, {0: 6}))
         >> broker_answers(committed((ORDERS, {0: 0})))
         << to_broker(commit(APP, **outside))
@@ -287,8 +297,10 @@ def test_offsets_are_deleted_where_no_member_reads(stage: Stage) -> None:
         >> client_sends(asked("app", "orders", 1, 4), 0)
         << to_broker(asks)
         << to_broker(asks_newer)
+        << to_broker(ASKS_STREAMS)
         >> broker_answers(state("Empty"))
         >> broker_answers(no_newer_group())
+        >> broker_answers(NO_STREAMS_GROUP)
         << to_broker(asked(owner(2), ORDERS, 0))
         >> broker_answers(told(ORDERS, {}, error_code=69))
         << to_broker(asked(APP, ORDERS, 1))
@@ -297,8 +309,10 @@ def test_offsets_are_deleted_where_no_member_reads(stage: Stage) -> None:
         >> client_sends(asked("app", "orders", 4), 0)
         << to_broker(asks)
         << to_broker(asks_newer)
+        << to_broker(ASKS_STREAMS)
         >> broker_answers(state("Stable"))
         >> broker_answers(no_newer_group())
+        >> broker_answers(NO_STREAMS_GROUP)
         << to_broker(asked(APP, ORDERS))
         >> broker_answers(told(ORDERS, {}))
         << to_client(told("orders", {4: 86}))

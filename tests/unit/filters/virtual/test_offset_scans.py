@@ -20,9 +20,9 @@ from bifrost.filters.virtual.offset_scans import (
 )
 from bifrost.records.crc32c import crc32c
 from bifrost.tenancy.virtual_partitions import record_times
-from bifrost.tenancy.virtual_partitions.known_starts import KEPT_MS, KnownStart, KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.known_starts import KEPT_MS, KnownStart, KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Stretch
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
-from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Stretch
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.error_codes import ErrorCode
 from support.clients.record_batches import TIMESTAMP_MS, build_batch

@@ -1,12 +1,6 @@
 from bifrost.filters.virtual.virtual_filters import FILTERS
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entities import ANSWERED, REFUSED, SERVED
 from bifrost.wire.schema import Field, request_schema, response_schema
-
-WITHOUT = {
-    ApiKey.STREAMS_GROUP_DESCRIBE: "there is no such group",
-}
-"""APIs whose messages name partitions, and which need no filter."""
 
 
 def names_partitions(fields: tuple[Field, ...]) -> bool:
@@ -22,5 +16,4 @@ def test_each_api_that_names_partitions_has_a_filter() -> None:
         if names_partitions(request_schema(one).fields) or names_partitions(response_schema(one).fields)
     }
 
-    assert naming - FILTERS.keys() - WITHOUT.keys() == set()
-    assert not WITHOUT.keys() & FILTERS.keys()
+    assert naming - FILTERS.keys() == set()

@@ -3,12 +3,13 @@
 An offset group (tenancy/virtual_partitions/offset_groups.py) has no members, so its coordinator cannot see that a
 member was fenced. The gateway asks first, in one round or two:
 
-    from outside of a group       DescribeGroups, ConsumerGroupDescribe          has the group members?
+    from outside of a group       a description for each kind of group           has the group members?
     a member                      Heartbeat                                      is it one of the classic protocol?
-    if no such member is known    OffsetFetch, with the member's ID and epoch    is it one of the newer (KIP-848)?
+    if no such member is known    OffsetFetch, with the member's ID and epoch    is it one of a newer kind?
 
 A Heartbeat is judged as a commit of a classic member is. An OffsetFetch from version 9 on is judged by member ID and
-epoch in a group of the newer protocol, and by neither in one of the classic protocol. So the coordinator is asked in
+epoch in a group of the newer protocol (KIP-848) and in a streams group (KIP-1071), and by neither in one of the classic
+protocol. So the coordinator is asked in
 the name of a member that cannot exist as well: if that is unknown, the group is one that knows its members, and the
 first answer counts.
 
@@ -17,7 +18,8 @@ partition that the member has had since then; here it is STALE_MEMBER_EPOCH, as 
 again once it has its new epoch, or its application does (commitSync of Java).
 
 Source: ClassicGroup.validateOffsetCommit, ClassicGroup.validateOffsetDelete, ConsumerGroup.validateOffsetCommit,
-ConsumerGroup.validateOffsetFetch, OffsetMetadataManager.validateTransactionalOffsetCommit.
+ConsumerGroup.validateOffsetFetch, StreamsGroup.validateOffsetCommit, StreamsGroup.validateOffsetFetch,
+OffsetMetadataManager.validateTransactionalOffsetCommit.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bifrost.filters.virtual.groups.group_states import Asked, classic_group, newer_group, read_members
+from bifrost.filters.virtual.groups.group_states import (
+    Asked,
+    classic_group,
+    newer_group,
+    read_members,
+    streams_group,
+)
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import HeartbeatRequest, OffsetFetchRequest
@@ -35,6 +43,9 @@ if TYPE_CHECKING:
 
 BY_EPOCH = 9
 """The first version of OffsetCommit and OffsetFetch that has member epochs (KIP-848)."""
+
+_WITH_EPOCHS = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT
+"""How members join that have epochs."""
 
 _HEARTBEAT_VERSION = 3
 """With static members (KIP-345), which brokers have from 2.3 on; before the versions with tagged fields."""
@@ -46,7 +57,7 @@ _PASSING = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS})
 """What a Heartbeat tells a member of the current generation. While its group prepares the next one it may commit."""
 
 _NOT_CLASSIC = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
-"""What a Heartbeat tells a member of the newer protocol, the second one that was replaced as a static member."""
+"""What a Heartbeat tells a member of a newer kind of group, the second one that was replaced as a static member."""
 
 
 class Fence(NamedTuple):
@@ -62,7 +73,7 @@ class Committer(NamedTuple):
 
     group_id: str
     generation_id: int
-    """Or the epoch of a member of the newer protocol; less than 0: no member."""
+    """Or the epoch of a member of a newer kind of group; less than 0: no member."""
     member_id: str
     group_instance_id: str | None
     is_transaction: bool = False
@@ -77,9 +88,8 @@ def fence_outside(exchange: Exchange, group_id: str, if_it_has_members: ErrorCod
                 return int(if_it_has_members if members.has_any else members.error_code)
         return 0
 
-    newer = newer_group(exchange, group_id)
-    classic = classic_group(group_id)
-    return Fence((classic,) if newer is None else (classic, newer), judge)
+    kinds = classic_group(group_id), newer_group(exchange, group_id), streams_group(exchange, group_id)
+    return Fence(tuple(asked for asked in kinds if asked is not None), judge)
 
 
 def fence_member(exchange: Exchange, committer: Committer) -> Fence:
@@ -105,7 +115,7 @@ def _has_epochs(exchange: Exchange) -> bool:
     return (
         offered is not None
         and offered.offers(ApiKey.OFFSET_FETCH, BY_EPOCH)
-        and offered.offers(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0)
+        and any(offered.offers(api_key, 0) for api_key in _WITH_EPOCHS)
     )
 
 

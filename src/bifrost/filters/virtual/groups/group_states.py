@@ -1,7 +1,8 @@
 """Whether a group has members, and of which protocol: what its coordinator is asked, and how the answer is read.
 
-DescribeGroups tells it of groups of the classic protocol, ConsumerGroupDescribe of those of the newer one (KIP-848).
-Each takes a group of the other kind for one that there is not. Coordinators before 3.7 do not know the second.
+DescribeGroups tells it of groups of the classic protocol, ConsumerGroupDescribe of those of the newer one (KIP-848),
+StreamsGroupDescribe of streams groups (KIP-1071). Each takes a group of another kind for one that there is not.
+Coordinators before 3.7 do not know the second, and those before 4.2 not the third.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bifrost.wire.messages import (
     ConsumerGroupDescribeRequest,
     DescribeGroupsRequest,
     ShareGroupDescribeRequest,
+    StreamsGroupDescribeRequest,
 )
 
 if TYPE_CHECKING:
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
 Asked = tuple["Message", int]
 """A request for the coordinator, with its version."""
 
-_CLASSIC_VERSION, _NEWER_VERSION, _SHARE_VERSION = 4, 0, 1
-"""The first since static members, before tagged fields; the first; and the first that is not a draft."""
+_CLASSIC_VERSION, _NEWER_VERSION, _SHARE_VERSION, _STREAMS_VERSION = 4, 0, 1, 0
+"""The first since static members, before tagged fields; the first; the first that is not a draft; and the first."""
 
 _WITHOUT_MEMBERS = frozenset({"Empty", "Dead"})
 _NO_SUCH_GROUP = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
-"""The second: the cluster has the newer protocol turned off, so no group is of it."""
+"""The second: the cluster has the protocol turned off, so no group is of it."""
 
 
 class Members(NamedTuple):
@@ -64,8 +66,17 @@ def share_group(exchange: Exchange, group_id: str) -> Asked | None:
     return ShareGroupDescribeRequest(group_ids=[group_id]), _SHARE_VERSION
 
 
+def streams_group(exchange: Exchange, group_id: str) -> Asked | None:
+    """Return the question what a streams group is and has; None: the coordinator has no such groups."""
+    if exchange.offered is None or not exchange.offered.offers(
+        ApiKey.STREAMS_GROUP_DESCRIBE, _STREAMS_VERSION
+    ):
+        return None
+    return StreamsGroupDescribeRequest(group_ids=[group_id]), _STREAMS_VERSION
+
+
 def read_members(answer: Any) -> Members:
-    """Return what an answer of either kind says of its only group."""
+    """Return what an answer of any kind says of its only group."""
     if not answer.groups:
         return Members(False, ErrorCode.GROUP_ID_NOT_FOUND)  # Its name is no longer the tenant's.
     group = answer.groups[0]

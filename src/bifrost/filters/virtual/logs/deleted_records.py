@@ -17,7 +17,7 @@ from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, copied, virtual_topics
 from bifrost.filters.virtual.logs.log_searches import LogSearches
 from bifrost.filters.virtual.offset_scans import LIMIT
-from bifrost.tenancy.virtual_partitions.log_cut import LogCut
+from bifrost.tenancy.virtual_partitions.logs.log_cut import LogCut
 from bifrost.tenancy.virtual_partitions.partition_map import PhysicalPartition, VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse

@@ -1,7 +1,7 @@
 """The record with the latest timestamp of each virtual partition, for ListOffsets -3 (KIP-734).
 
 The broker knows that of the physical partition alone. So its log is read from the end back, until the broker's index by
-time says that nothing before is as late (tenancy/virtual_partitions/latest_record.py).
+time says that nothing before is as late (tenancy/virtual_partitions/logs/latest_record.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bifrost.filters.steps import AtBroker
 from bifrost.filters.virtual.division import virtual_topics
 from bifrost.filters.virtual.logs.log_searches import UNDECIDED, LogSearches, Place
 from bifrost.filters.virtual.offset_scans import LIMIT
-from bifrost.tenancy.virtual_partitions.latest_record import LatestSearch
+from bifrost.tenancy.virtual_partitions.logs.latest_record import LatestSearch
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps

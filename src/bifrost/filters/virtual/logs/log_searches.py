@@ -15,7 +15,7 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from bifrost.tenancy.virtual_partitions.log_search import LogSearch
+    from bifrost.tenancy.virtual_partitions.logs.log_search import LogSearch
     from bifrost.wire.message import Message
 
 EARLIEST, LATEST = -2, -1

@@ -2,13 +2,14 @@ from typing import Any
 
 import pytest
 
+from bifrost.filters.api_versions import offered_versions
 from bifrost.filters.filter import Exchange
 from bifrost.filters.virtual.groups.commit_fences import Committer, Fence, fence_member, fence_outside
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import HeartbeatRequest
 from support.stage import messages
-from support.stage.stage import Stage
+from support.stage.stage import Stage, broker_versions
 
 OUTSIDE = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 UNKNOWN, STALE, FENCED = (
@@ -55,6 +56,18 @@ def test_a_member_of_the_classic_protocol_is_judged_by_a_heartbeat(
 @pytest.mark.parametrize("before", [UNKNOWN, FENCED])
 def test_a_broker_before_the_newer_protocol_is_asked_no_more(stage: Stage, before: ErrorCode) -> None:
     assert fence_member(exchange_of(stage, knows=False), MEMBER).judge((heartbeat(before),)) == before
+
+
+def test_a_cluster_may_have_streams_groups_alone(stage: Stage) -> None:
+    exchange = exchange_of(stage)
+    exchange.offered = offered_versions(broker_versions(ConsumerGroupHeartbeat=(9, 9)))
+
+    assert isinstance(fence_member(exchange, MEMBER).judge((heartbeat(UNKNOWN),)), Fence)
+
+    exchange.offered = offered_versions(
+        broker_versions(ConsumerGroupHeartbeat=(9, 9), StreamsGroupHeartbeat=(9, 9))
+    )
+    assert fence_member(exchange, MEMBER).judge((heartbeat(UNKNOWN),)) == UNKNOWN
 
 
 @pytest.mark.parametrize("before", [UNKNOWN, FENCED])
@@ -108,22 +121,25 @@ def test_members_of_the_newer_protocol_commit_by_versions_that_have_epochs(
 
 
 @pytest.mark.parametrize(
-    ("classic", "newer", "expected"),
+    ("states", "expected"),
     [
-        ("Empty", "Empty", 0),
-        ("Dead", "Dead", 0),
-        ("Stable", "Dead", OUTSIDE),
-        ("Dead", "Stable", OUTSIDE),
-        ("Dead", "Assigning", OUTSIDE),
+        (("Empty", "Empty", "Empty"), 0),
+        (("Dead", "Dead", "Dead"), 0),
+        (("Stable", "Dead", "Dead"), OUTSIDE),
+        (("Dead", "Stable", "Dead"), OUTSIDE),
+        (("Dead", "Assigning", "Dead"), OUTSIDE),
+        (("Dead", "Dead", "Stable"), OUTSIDE),
+        (("Dead", "Dead", "NotReady"), OUTSIDE),
     ],
 )
 def test_from_outside_a_group_must_have_no_members(
-    stage: Stage, classic: str, newer: str, expected: int
+    stage: Stage, states: tuple[str, ...], expected: int
 ) -> None:
     fence = fence_outside(exchange_of(stage), "app", OUTSIDE)
+    kinds = "DescribeGroupsResponse", "ConsumerGroupDescribeResponse", "StreamsGroupDescribeResponse"
 
-    assert len(fence.requests) == 2
-    answers = described("DescribeGroupsResponse", classic), described("ConsumerGroupDescribeResponse", newer)
+    assert len(fence.requests) == len(kinds)
+    answers = tuple(described(kind, state) for kind, state in zip(kinds, states, strict=True))
     assert fence.judge(answers) == expected
 
 

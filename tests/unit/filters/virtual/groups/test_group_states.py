@@ -4,9 +4,19 @@ import pytest
 
 from bifrost.filters.api_versions import offered_versions
 from bifrost.filters.filter import Exchange
-from bifrost.filters.virtual.groups.group_states import Members, classic_group, newer_group, read_members
+from bifrost.filters.virtual.groups.group_states import (
+    Members,
+    classic_group,
+    newer_group,
+    read_members,
+    streams_group,
+)
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest
+from bifrost.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    DescribeGroupsRequest,
+    StreamsGroupDescribeRequest,
+)
 from support.stage import messages
 from support.stage.stage import Stage, broker_versions
 
@@ -16,21 +26,31 @@ BUSY = ErrorCode.COORDINATOR_NOT_AVAILABLE
 def test_a_coordinator_is_asked_for_what_it_has(stage: Stage) -> None:
     exchange = Exchange(8, 7, stage.play().session._scope)
     assert newer_group(exchange, "app") is None
+    assert streams_group(exchange, "app") is None
 
-    exchange.offered = offered_versions(broker_versions(ConsumerGroupDescribe=(9, 9)))
+    exchange.offered = offered_versions(
+        broker_versions(ConsumerGroupDescribe=(9, 9), StreamsGroupDescribe=(9, 9))
+    )
     assert newer_group(exchange, "app") is None
+    assert streams_group(exchange, "app") is None
 
     exchange.offered = stage.versions
     request, version = newer_group(exchange, "app") or (None, -1)
     assert request == ConsumerGroupDescribeRequest(group_ids=["app"])
     assert version in ConsumerGroupDescribeRequest.SCHEMA.versions
 
+    request, version = streams_group(exchange, "app") or (None, -1)
+    assert request == StreamsGroupDescribeRequest(group_ids=["app"])
+    assert version in StreamsGroupDescribeRequest.SCHEMA.versions
+
     request, version = classic_group("app")
     assert request == DescribeGroupsRequest(groups=["app"])
     assert version in DescribeGroupsRequest.SCHEMA.versions
 
 
-@pytest.mark.parametrize("message", ["DescribeGroupsResponse", "ConsumerGroupDescribeResponse"])
+@pytest.mark.parametrize(
+    "message", ["DescribeGroupsResponse", "ConsumerGroupDescribeResponse", "StreamsGroupDescribeResponse"]
+)
 @pytest.mark.parametrize(
     ("group", "expected"),
     [

@@ -6,7 +6,7 @@ import pytest
 from bifrost.filters.steps import AtBroker
 from bifrost.filters.virtual.logs import log_searches
 from bifrost.filters.virtual.logs.log_searches import _AT_A_TIME, UNDECIDED, Bounds, LogSearches, Place
-from bifrost.tenancy.virtual_partitions.log_cut import LogCut
+from bifrost.tenancy.virtual_partitions.logs.log_cut import LogCut
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PhysicalPartition
 from support.stage.stored_logs import log_told, offsets_told, own_batch
 

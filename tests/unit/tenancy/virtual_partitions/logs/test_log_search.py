@@ -1,4 +1,4 @@
-from bifrost.tenancy.virtual_partitions.log_cut import LogCut
+from bifrost.tenancy.virtual_partitions.logs.log_cut import LogCut
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP
 
 

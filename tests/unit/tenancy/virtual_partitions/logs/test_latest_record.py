@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bifrost.records.codec.columns import ColumnRecord
-from bifrost.tenancy.virtual_partitions.latest_record import LatestSearch
+from bifrost.tenancy.virtual_partitions.logs.latest_record import LatestSearch
+from bifrost.tenancy.virtual_partitions.logs.tail_scan import FIRST_PART
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.record_times import TimedRecord
-from bifrost.tenancy.virtual_partitions.tail_scan import FIRST_PART
 from bifrost.tenancy.virtual_partitions.virtual_batches import latest_batches, marked_batch
 from support.records.record_columns import batch_of
 

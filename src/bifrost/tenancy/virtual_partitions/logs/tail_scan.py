@@ -8,7 +8,7 @@ that. Where all partitions are written to, the first part has a record of each o
 
 from collections.abc import Collection
 
-from bifrost.tenancy.virtual_partitions.stretch import Stretch, joined
+from bifrost.tenancy.virtual_partitions.logs.stretch import Stretch, joined
 from bifrost.tenancy.virtual_partitions.virtual_batches import last_offsets
 
 FIRST_PART, GROWTH = 64, 4

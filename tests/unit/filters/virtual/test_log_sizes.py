@@ -1,7 +1,6 @@
 from typing import Any
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
-from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided
@@ -9,31 +8,6 @@ from support.stage.playbook import broker_answers, client_sends, to_broker, to_c
 from support.stage.stage import Stage
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
-REFUSED = "A tenant with virtual partitions has no streams groups"
-
-
-def test_streams_groups_are_refused(stage: Stage) -> None:
-    divided(stage, "orders")
-    request = messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
-    expected: Any = messages.build(
-        "StreamsGroupHeartbeatResponse",
-        {"error_code": int(ErrorCode.UNSUPPORTED_VERSION), "error_message": REFUSED},
-    )
-    expected.member_epoch = expected.heartbeat_interval_ms = 0
-
-    assert stage.play() >> client_sends(request) << to_client(expected)
-
-
-def test_other_tenants_have_such_groups(stage: Stage) -> None:
-    divided(stage, "orders", tenant="globex")
-    request = messages.build("StreamsGroupHeartbeatRequest", {"group_id": "app", "member_id": "m"})
-    book = stage.play() >> client_sends(request)
-
-    assert book << to_broker(
-        messages.build(
-            "StreamsGroupHeartbeatRequest", {"group_id": physical_name("acme", "app"), "member_id": "m"}
-        )
-    )
 
 
 def test_log_directories_have_physical_partitions(stage: Stage) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.tenancy.virtual_partitions.log_cut import LogCut
+from bifrost.tenancy.virtual_partitions.logs.log_cut import LogCut
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, around, marked_batch
 from support.clients.record_batches import build_batch

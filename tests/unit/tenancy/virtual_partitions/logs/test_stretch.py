@@ -1,7 +1,7 @@
 import pytest
 
-from bifrost.tenancy.virtual_partitions import stretch
-from bifrost.tenancy.virtual_partitions.stretch import KnownStretches, Stretch, joined
+from bifrost.tenancy.virtual_partitions.logs import stretch
+from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Stretch, joined
 
 PLACE = (b"physical", 3)
 

@@ -11,10 +11,10 @@ times grow with offsets.
 
 from collections.abc import Collection
 
-from bifrost.tenancy.virtual_partitions.log_search import LogSearch
+from bifrost.tenancy.virtual_partitions.logs.log_search import LogSearch
+from bifrost.tenancy.virtual_partitions.logs.tail_scan import FIRST_PART, GROWTH
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.record_times import TimedRecord, first_record_of, first_record_since
-from bifrost.tenancy.virtual_partitions.tail_scan import FIRST_PART, GROWTH
 from bifrost.tenancy.virtual_partitions.virtual_batches import latest_batches
 
 

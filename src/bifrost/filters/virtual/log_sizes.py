@@ -1,38 +1,19 @@
-"""What there is not for topics with virtual partitions, and the answer that makes a client say so.
-
-Streams groups (KIP-1071) get their tasks from the broker, which knows the physical partitions alone: members would read
-a part of the records and take it for all. So they are refused for the whole tenant.
-"""
+"""DescribeLogDirs: the sizes of physical partitions are those of the virtual ones of the first group."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from bifrost.filters.error_response import error_response
-from bifrost.filters.filter import RequestFilter
-from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
 from bifrost.filters.virtual.offset_owners import call_as_clients_do
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.filter import Exchange
     from bifrost.wire.entity import Entity
-    from bifrost.wire.message import Message
     from bifrost.wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
-
-
-class RefusedGroupsFilter(RequestFilter):
-    """Refuses streams groups."""
-
-    def on_request(self, exchange: Exchange, request: Message) -> RequestStep:
-        """Answer the request."""
-        text = "A tenant with virtual partitions has no streams groups"
-        code = ErrorCode.UNSUPPORTED_VERSION
-        answer = error_response(request, exchange.api_version, code, message=text, each=in_steps)
-        return Close(text) if answer is None else Answer(answer)
 
 
 class LogDirsOfPartitionsFilter:

@@ -1,4 +1,9 @@
-from bifrost.tenancy.virtual_partitions.known_starts import KEPT_MS, MAX_REMEMBERED, KnownStart, KnownStarts
+from bifrost.tenancy.virtual_partitions.logs.known_starts import (
+    KEPT_MS,
+    MAX_REMEMBERED,
+    KnownStart,
+    KnownStarts,
+)
 
 PLACE = (b"physical", 3)
 START = KnownStart(begin=4, end=20, firsts={0: 4, 1: 9}, read_ms=1_000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bifrost.tenancy.virtual_partitions import tail_scan
-from bifrost.tenancy.virtual_partitions.stretch import Stretch
-from bifrost.tenancy.virtual_partitions.tail_scan import FIRST_PART, TailScan
+from bifrost.tenancy.virtual_partitions.logs import tail_scan
+from bifrost.tenancy.virtual_partitions.logs.stretch import Stretch
+from bifrost.tenancy.virtual_partitions.logs.tail_scan import FIRST_PART, TailScan
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from support.clients.record_batches import build_batch
 

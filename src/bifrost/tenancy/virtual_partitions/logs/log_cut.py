@@ -14,7 +14,7 @@ Source: Kafka's UnifiedLog.maybeIncrementLogStartOffset.
 
 from collections.abc import Mapping
 
-from bifrost.tenancy.virtual_partitions.log_search import LogSearch
+from bifrost.tenancy.virtual_partitions.logs.log_search import LogSearch
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.virtual_batches import around
 
