@@ -95,7 +95,7 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                 make_topics(side)
             attacked, *others = sides
             endpoint = gateway.broker_endpoint(attacked.name)
-            victim = Victim(endpoint, prefix_of(attacked.name), has_all_groups=False)
+            victim = Victim(endpoint, prefix_of(attacked.name))
             attackers = []
             try:
                 jobs: list[Callable[..., int]] = [

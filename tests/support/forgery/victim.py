@@ -114,18 +114,15 @@ class Group:
 class Victim:
     """One tenant's client, with everything it has."""
 
-    def __init__(
-        self, endpoint: Endpoint, physical_prefix: str, *, partitions: int = 1, has_all_groups: bool = True
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, physical_prefix: str, *, partitions: int = 1) -> None:
         """Connect, make all of it, and keep none of it going yet; only the topic's first partition is used.
 
         Args:
             endpoint: of a broker's port.
             physical_prefix: of its names.
             partitions: of its topic.
-            has_all_groups: whether share and streams groups are made, which tenants with virtual partitions have not.
         """
-        self.prefix, self._has_all_groups = physical_prefix, has_all_groups
+        self.prefix = physical_prefix
         self.client = RoutedClient(endpoint, client_id="victim")
         tag = os.urandom(6).hex()
         self.topic = f"zebra-{tag}"
@@ -232,9 +229,8 @@ class Victim:
         )
         assert client.request(heartbeat, 4).error_code == ErrorCode.NONE
         self._beat_consumer()
-        if self._has_all_groups:
-            self._beat_share()
-            self._beat_streams()
+        self._beat_share()
+        self._beat_streams()
         if self.beats % 20 == 10:
             self._produce_in_transaction()
         self.beats += 1

@@ -9,9 +9,8 @@ member was fenced. The gateway asks first, in one round or two:
 
 A Heartbeat is judged as a commit of a classic member is. An OffsetFetch from version 9 on is judged by member ID and
 epoch in a group of the newer protocol (KIP-848) and in a streams group (KIP-1071), and by neither in one of the classic
-protocol. So the coordinator is asked in
-the name of a member that cannot exist as well: if that is unknown, the group is one that knows its members, and the
-first answer counts.
+protocol. So the coordinator is asked in the name of a member that cannot exist as well: if that is unknown, the group
+is one that knows its members, and the first answer counts.
 
 An epoch must be that of the member. Coordinators with KIP-1251 (from 4.2 on) take a commit with an older one for a
 partition that the member has had since then; here it is STALE_MEMBER_EPOCH, as before that KIP: the client commits
