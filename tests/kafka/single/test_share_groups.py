@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from support.clients.raw_client import RawClient
 from support.clients.raw_operations import create_topic
 from support.gateways.gateway_fixtures import UniqueName
 from support.java.java_clients import JavaClients
+from support.java.sharers import poll_until, read_again, read_from_the_start, sharers
 from support.physical_names import physical_name
 
 PARTITIONS = 6
@@ -44,12 +43,7 @@ def topic(java: JavaClients, endpoint: Endpoint, unique: UniqueName) -> str:
 
 @pytest.fixture
 def group(java: JavaClients, endpoint: Endpoint, unique: UniqueName) -> str:
-    """A share group that begins with the first record."""
-    name = unique("sharers")
-    admin = java.admin(endpoint)
-    java("read_groups_from_the_start", admin, name)
-    java("close", admin)
-    return name
+    return read_from_the_start(java, endpoint, unique("sharers"))
 
 
 def values(kind: str) -> list[str]:
@@ -64,44 +58,26 @@ def write(java: JavaClients, endpoint: Endpoint, topic: str, kind: str) -> None:
     java("close", producer)
 
 
-def poll_until(is_done: Callable[[], bool], poll: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not is_done():
-        assert time.monotonic() < deadline
-        poll()
-
-
-def members(
-    java: JavaClients, endpoint: Endpoint, topic: str, group: str, count: int, **options: str
-) -> Sequence[int]:
-    made = [java.share_consumer(endpoint, group, **options) for _ in range(count)]
-    for one in made:
-        java("subscribe", one, topic)
-    return made
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_everything_is_read_and_acknowledged_once(
     java: JavaClients, endpoint: Endpoint, topic: str, group: str, count: int
 ) -> None:
     read: Counter[str] = Counter()
-    sharers = members(java, endpoint, topic, group, count)
+    members = sharers(java, endpoint, topic, group, count)
 
     def poll() -> None:
-        for one in sharers:
+        for one in members:
             read.update(value for *_, value in java("poll", one))
 
     poll_until(lambda: len(read) == PARTITIONS * RECORDS, poll)
     write(java, endpoint, topic, "second")
     poll_until(lambda: len(read) == 2 * PARTITIONS * RECORDS, poll)
     poll()  # It acknowledges what the last one has brought.
-    java("close", *sharers)
-    later = members(java, endpoint, topic, group, 1)
-    again = [java("poll", later[0], 500) for _ in range(4)]
-    java("close", *later)
+    java("close", *members)
+    again = read_again(java, endpoint, topic, group)
 
     assert read == Counter(values("first") + values("second"))
-    assert again == [[]] * 4, "what was acknowledged is delivered again"
+    assert again == [], "what was acknowledged is delivered again"
 
 
 def test_what_is_released_comes_again_and_what_is_rejected_does_not(
@@ -109,7 +85,7 @@ def test_what_is_released_comes_again_and_what_is_rejected_does_not(
 ) -> None:
     released, rejected = values("first")[::10], values("first")[1::10]
     answers = dict.fromkeys(released, "RELEASE") | dict.fromkeys(rejected, "REJECT")
-    (member,) = members(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit")
+    (member,) = sharers(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit")
     found: list[list[Any]] = []
 
     poll_until(
@@ -131,7 +107,7 @@ def test_no_more_records_come_than_were_asked_for(
     java: JavaClients, endpoint: Endpoint, topic: str, group: str
 ) -> None:
     options = {"share_acquire_mode": "record_limit", "max_poll_records": "4"}
-    (member,) = members(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit", **options)
+    (member,) = sharers(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit", **options)
     batches: list[list[list[Any]]] = []
 
     poll_until(
@@ -150,10 +126,10 @@ def test_partitions_are_read_from_their_new_leaders(
     java: JavaClients, kafka_cluster: EmbeddedKafka, endpoint: Endpoint, topic: str, group: str
 ) -> None:
     accepted: Counter[str] = Counter()
-    sharers = members(java, endpoint, topic, group, 2, share_acknowledgement_mode="explicit")
+    members = sharers(java, endpoint, topic, group, 2, share_acknowledgement_mode="explicit")
 
     def poll() -> None:
-        for one in sharers:
+        for one in members:
             found = java("poll_shared", one, {})
             accepted.update(value for _, _, value, _, thrown in found if thrown is None)
 
@@ -163,7 +139,7 @@ def test_partitions_are_read_from_their_new_leaders(
         move_leaders(kafka_cluster, physical_name("initech", topic))
         write(java, endpoint, topic, kind)
         poll_until(lambda wanted=before + PARTITIONS * RECORDS: len(accepted) == wanted, poll)
-    java("close", *sharers)
+    java("close", *members)
 
     assert accepted == Counter(values("first") + values("second") + values("third"))
 
@@ -172,11 +148,11 @@ def test_what_was_acknowledged_does_not_come_again_when_a_broker_is_lost(
     java: JavaClients, kafka_cluster: EmbeddedKafka, endpoint: Endpoint, topic: str, group: str
 ) -> None:
     accepted: Counter[str] = Counter()
-    sharers = members(java, endpoint, topic, group, 2, share_acknowledgement_mode="explicit")
+    members = sharers(java, endpoint, topic, group, 2, share_acknowledgement_mode="explicit")
     loss = BrokerLoss(kafka_cluster, elects_first=False)
 
     def poll() -> None:
-        for one in sharers:
+        for one in members:
             found = java("poll_shared", one, {})
             accepted.update(value for _, _, value, _, thrown in found if thrown is None)
 
@@ -186,6 +162,6 @@ def test_what_was_acknowledged_does_not_come_again_when_a_broker_is_lost(
         poll_until(lambda: len(accepted) == 2 * PARTITIONS * RECORDS, poll)
     write(java, endpoint, topic, "third")
     poll_until(lambda: len(accepted) == 3 * PARTITIONS * RECORDS, poll)
-    java("close", *sharers)
+    java("close", *members)
 
     assert accepted == Counter(values("first") + values("second") + values("third"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,9 +13,9 @@ from support.clients.raw_client import RawClient
 from support.clients.share_member import set_group_config
 from support.gateways.gateway_fixtures import UniqueName
 from support.java.java_clients import JavaClients
+from support.java.sharers import poll_all, poll_until, read_again, read_from_the_start, sharers
 from support.virtual_topics import EACH, create, expected, produce, values_of
 
-WAIT_S = 60.0
 KEYED_SIZE, KEYED_PHYSICAL = 12, 4
 
 pytestmark = [
@@ -29,28 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def group(java: JavaClients, endpoint: Endpoint, unique: UniqueName) -> str:
-    """A share group that begins with the first record."""
-    name = unique("sharers")
-    admin = java.admin(endpoint)
-    java("read_groups_from_the_start", admin, name)
-    java("close", admin)
-    return name
-
-
-def members(
-    java: JavaClients, endpoint: Endpoint, topic: str, group: str, count: int, **options: str
-) -> Sequence[int]:
-    made = [java.share_consumer(endpoint, group, **options) for _ in range(count)]
-    for one in made:
-        java("subscribe", one, topic)
-    return made
-
-
-def poll_until(is_done: Callable[[], bool], poll: Callable[[], object]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not is_done():
-        assert time.monotonic() < deadline
-        poll()
+    return read_from_the_start(java, endpoint, unique("sharers"))
 
 
 def values(topic: str, size: int, *runs: str) -> Counter[tuple[int, str]]:
@@ -78,23 +55,17 @@ def test_everything_is_read_and_acknowledged_once(
     """Also by more members than there are physical partitions: a coordinator gives one to several of them."""
     produce(endpoint, topic, size=size)
     read: Counter[tuple[int, str]] = Counter()
-    sharers = members(java, endpoint, topic, group, count)
-
-    def poll() -> None:
-        for one in sharers:
-            read.update((partition, value) for _, partition, _, value in java("poll", one))
-
-    poll_until(lambda: sum(read.values()) >= EACH * size, poll)
+    members = sharers(java, endpoint, topic, group, count)
+    poll_all(java, members, read, EACH * size)
     produce(endpoint, topic, "more", size=size)
-    poll_until(lambda: sum(read.values()) >= 2 * EACH * size, poll)
-    poll()  # It acknowledges what the last one has brought.
-    java("close", *sharers)
-    (later,) = members(java, endpoint, topic, group, 1)
-    again = [java("poll", later, 500) for _ in range(4)]
-    java("close", later)
+    poll_all(java, members, read, 2 * EACH * size)
+    for one in members:
+        assert java("poll", one) == []  # It acknowledges what the last one has brought.
+    java("close", *members)
+    again = read_again(java, endpoint, topic, group)
 
     assert read == values(topic, size, "", "more")
-    assert again == [[]] * 4, "what was acknowledged is delivered again"
+    assert again == [], "what was acknowledged is delivered again"
 
 
 def test_what_is_released_comes_again_and_what_is_rejected_does_not(
@@ -104,7 +75,7 @@ def test_what_is_released_comes_again_and_what_is_rejected_does_not(
     every = [value for partition in range(size) for value in values_of(partition)]
     released, rejected = every[::10], every[1::10]
     answers = dict.fromkeys(released, "RELEASE") | dict.fromkeys(rejected, "REJECT")
-    (member,) = members(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit")
+    (member,) = sharers(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit")
     found: list[list[Any]] = []
 
     poll_until(
@@ -127,7 +98,7 @@ def test_no_more_records_come_than_were_asked_for(
     """A broker acquires parts of batches then (KIP-1206)."""
     produce(endpoint, topic, size=size)
     options = {"share_acquire_mode": "record_limit", "max_poll_records": "5"}
-    (member,) = members(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit", **options)
+    (member,) = sharers(java, endpoint, topic, group, 1, share_acknowledgement_mode="explicit", **options)
     batches: list[list[list[Any]]] = []
 
     poll_until(
@@ -176,7 +147,7 @@ def test_transactions_are_read_as_the_group_is_told(
         for number in range(5)
         if end == "commit" or isolation == "read_uncommitted"
     )
-    (member,) = members(java, endpoint, topic, group, 1)
+    (member,) = sharers(java, endpoint, topic, group, 1)
     read = read_all(java, member, sum(wanted.values()))
     java("close", member)
 
@@ -189,7 +160,7 @@ def test_sealed_batches_are_opened(
 ) -> None:
     name = create(endpoint, direct, unique("even-sealed"), 12, 4)
     produce(endpoint, name, size=12, **{"compression.type": codec})
-    (member,) = members(java, endpoint, name, group, 1)
+    (member,) = sharers(java, endpoint, name, group, 1)
     read = read_all(java, member, EACH * 12)
     java("close", member)
 
@@ -221,7 +192,7 @@ def test_keys_of_compacted_topics_are_as_they_were_written(
         for partition in range(KEYED_SIZE)
         for number in range(5)
     ) + Counter((partition, "gone", None) for partition in range(KEYED_SIZE))
-    (member,) = members(java, endpoint, name, group, 1)
+    (member,) = sharers(java, endpoint, name, group, 1)
     read: Counter[tuple[int, str, str | None]] = Counter()
 
     poll_until(

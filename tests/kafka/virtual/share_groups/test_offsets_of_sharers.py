@@ -16,6 +16,7 @@ from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.gateways.gateway_fixtures import UniqueName
 from support.java.java_clients import JavaClients
+from support.java.sharers import read_from_the_start
 from support.virtual_topics import EACH, PHYSICAL, RATIO, expected, produce
 
 WAIT_S = 60.0
@@ -57,9 +58,7 @@ def test_offsets_are_shown_and_reset(
     kind = topic.partition("-")[0]
     partitions = PartitionMap.of_ratio(RATIO) if kind == "ratio" else PartitionMap(size, PHYSICAL[kind])
     firsts = {str(number) for number in range(size) if partitions.place_of(VirtualPartition(number))[0] == 0}
-    group, admin = unique("sharers"), java.admin(endpoint)
-    java("read_groups_from_the_start", admin, group)
-    java("close", admin)
+    group = read_from_the_start(java, endpoint, unique("sharers"))
     produce(endpoint, topic, size=size)
     every = Counter((one, value) for one, some in expected(topic, size=size).items() for value in some)
     assert read(java, endpoint, topic, group, EACH * size) == every

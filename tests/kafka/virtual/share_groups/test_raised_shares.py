@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX
 from support.gateways.reloadable_gateway import Reloadable
 from support.java.java_clients import JavaClients
+from support.java.sharers import poll_all, read_from_the_start, sharers
 from support.virtual_topics import EACH, create, expected, produce
 
 PHYSICAL, FEW, MORE = 4, 8, 12
@@ -43,27 +43,15 @@ def growing(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> I
 def test_members_read_them(
     java: JavaClients, growing: Reloadable, direct: RawClient, unique: UniqueName
 ) -> None:
-    endpoint, group = growing.endpoint("globex"), unique("sharers")
-    topic, admin = create(endpoint, direct, unique("grows"), FEW, PHYSICAL), java.admin(endpoint)
-    java("read_groups_from_the_start", admin, group)
-    java("close", admin)
+    endpoint = growing.endpoint("globex")
+    topic = create(endpoint, direct, unique("grows"), FEW, PHYSICAL)
+    group, found = read_from_the_start(java, endpoint, unique("sharers")), Counter[tuple[int, str]]()
     produce(endpoint, topic, "a", size=FEW)
-    members = [java.share_consumer(endpoint, group) for _ in range(2)]
-    for one in members:
-        java("subscribe", one, topic)
-    found: Counter[tuple[int, str]] = Counter()
-
-    def read_until(count: int) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while sum(found.values()) < count:
-            assert time.monotonic() < deadline, sum(found.values())
-            for one in members:
-                found.update((partition, value) for _, partition, _, value in java("poll", one))
-
-    read_until(FEW * EACH)
+    members = sharers(java, endpoint, topic, group, 2)
+    poll_all(java, members, found, FEW * EACH)
     growing.apply(with_virtual(MORE))
     produce(endpoint, topic, "b", size=MORE)
-    read_until((FEW + MORE) * EACH)
+    poll_all(java, members, found, (FEW + MORE) * EACH)
     java("close", *members)
 
     before, after = (
