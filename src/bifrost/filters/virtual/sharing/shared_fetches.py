@@ -41,12 +41,12 @@ MAX_ROUNDS = 3
 MAX_LEFT_OUT = 8
 """How many answers of a connection, one after the other, may have only what is kept, and leave other partitions out."""
 ROOM_NS = 20_000_000
-"""How long it waits each time for those that have still to read what is kept: one or two answers from memory."""
+"""How long it waits at first for those that have still to read what is kept: one or two answers from memory."""
 MAX_ROOM_NS = 250_000_000
-"""How long it waits for room at the most, before the broker is asked for more than can be kept: as long as it takes to
-give an answer of `MAX_BYTES` to each of ten connections, and no longer because one of them has stopped reading."""
+"""How long it has waited for room when the broker is asked for more than can be kept: as long as it takes to give an
+answer of `MAX_BYTES` to each of ten connections, or twice, and no longer because one of them has stopped reading."""
 BEFORE_NS = 5_000_000
-"""How long it waits each time for the answers to requests before it."""
+"""How long it waits at first for the answers to requests before it."""
 MOMENT_NS = 50_000_000
 """How long an answer may take that has records already."""
 MAX_NAME_BYTES = 249
@@ -89,11 +89,11 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
     rounds, due_ns = 0, now_ns + request.max_wait_ms * _MS
     if isinstance(waited, OthersPoll):
         rounds, due_ns = waited.rounds, waited.due_ns
+    began_ns = due_ns - request.max_wait_ms * _MS
     if not exchange.is_first:
         # Its answer cannot come before theirs: a broker, too, does one request of a connection after the other.
-        until_ns = min(due_ns, now_ns + BEFORE_NS)
-        return OthersPoll(frozenset(), until_ns, due_ns=due_ns, rounds=rounds) if now_ns < due_ns else None
-    room_ns = min(due_ns, due_ns - request.max_wait_ms * _MS + MAX_ROOM_NS)
+        return None if now_ns >= due_ns else _wait(BEFORE_NS, now_ns, began_ns, due_ns, rounds)
+    room_ns = min(due_ns, began_ns + MAX_ROOM_NS)
     known = KnownPartitions(request, wanted, now_ns, has_waited=rounds > 0)
     given = known.given(min(request.max_bytes, MAX_BYTES))
     size = sum(len(one.records) for one in given.values())
@@ -114,7 +114,7 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
             request.max_wait_ms = max((due_ns - now_ns) // _MS, 0)
     if _has_company(view, asked, now_ns):
         if now_ns < room_ns and _is_too_far(view, known, asked):
-            return OthersPoll(frozenset(), min(due_ns, now_ns + ROOM_NS), due_ns=due_ns, rounds=rounds + 1)
+            return _wait(ROOM_NS, now_ns, began_ns, due_ns, rounds + 1)
         _bound(request, asked)
     view.left_out = 0
     _begin(exchange, request, view, known, wanted, asked, is_at_once=is_at_once)
@@ -145,6 +145,15 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
             known.note_reader(view.number, one.fetch_offset, now_ns, is_part=is_part)
             found.append(Wanted((key, one.partition), one, known))
     return found
+
+
+def _wait(least_ns: int, now_ns: int, began_ns: int, due_ns: int, rounds: int) -> OthersPoll:
+    """Return how long a Fetch waits that nobody's answer ends.
+
+    It is as long as it has waited already, so that it is looked at a few times only.
+    """
+    until_ns = min(due_ns, now_ns + max(least_ns, now_ns - began_ns))
+    return OthersPoll(frozenset(), until_ns, due_ns=due_ns, rounds=rounds)
 
 
 def _need(known: KnownPartitions, now_ns: int, due_ns: int, rounds: int) -> OthersPoll | None:

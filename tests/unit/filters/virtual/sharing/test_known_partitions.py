@@ -143,13 +143,16 @@ def test_who_is_ahead_waits_for_those_that_need_what_is_kept(
 def test_who_is_ahead_does_not_wait_for_long(
     books: list[Playbook], ahead: tuple[OthersPoll, OthersPoll]
 ) -> None:
-    need, began_ns = ahead[0], NOW[0]
-    while NOW[0] + ROOM_NS < began_ns + MAX_ROOM_NS:
-        NOW[0] += ROOM_NS
+    """And is looked at a few times only."""
+    need, began_ns, waits = ahead[0], NOW[0], [ROOM_NS]
+    while need.until_ns < began_ns + MAX_ROOM_NS:
+        NOW[0] = need.until_ns
         assert books[0] >> met(need)
         need = need_of(books[0])
-    NOW[0] = began_ns + MAX_ROOM_NS
-    expected = asked((ORDERS, [(0, 5)]), max_wait_ms=500 - MAX_ROOM_NS // MS)
+        waits.append(need.until_ns - NOW[0])
+    assert waits == [ROOM_NS << place for place in (0, 0, 1, 2, 3)]
+    NOW[0] = need.until_ns
+    expected = asked((ORDERS, [(0, 5)]), max_wait_ms=500 - sum(waits) // MS)
 
     assert books[0] >> met(need) << to_broker(expected)
 
