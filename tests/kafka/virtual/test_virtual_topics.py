@@ -17,7 +17,6 @@ from bifrost.wire.messages import (
     IncrementalAlterConfigsRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
-    ShareGroupHeartbeatRequest,
 )
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
@@ -159,17 +158,6 @@ def test_records_without_an_answer_are_stored(
 
     found = read(endpoint, name, unique("group"), 7 * EACH + 7)
     assert found == {one: [*values, str(one)] for one, values in expected(name, "a").items()}
-
-
-@pytest.mark.needs_api(ApiKey.SHARE_GROUP_HEARTBEAT, 1)
-def test_share_groups_are_refused(client: RawClient, topic: str, unique: UniqueName) -> None:
-    request = ShareGroupHeartbeatRequest(
-        group_id=unique("group"), member_id="m" * 22, member_epoch=0, subscribed_topic_names=[topic]
-    )
-    answer = client.request(request, 1)
-
-    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert "no share groups" in answer.error_message
 
 
 def test_epochs_and_producers_are_those_of_the_physical_partitions(
