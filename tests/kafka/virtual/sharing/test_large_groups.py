@@ -45,7 +45,7 @@ def large(endpoint: Endpoint, direct: RawClient, unique: UniqueName) -> str:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("strategy", "is_behind", "most"),
-    [("range", False, 2), ("range", True, 3), ("roundrobin", True, 2)],
+    [("range", False, 2), ("range", True, 5), ("roundrobin", True, 2)],
     ids=["follows the log", "starts behind", "starts behind without parts in common"],
 )
 def test_a_large_group_reads_each_record_once(

@@ -72,8 +72,10 @@ def test_an_answer_about_something_else_ends_the_connection(stage: Stage) -> Non
         >> client_sends(request, 7)
         << to_broker(messages.build("DescribeGroupsRequest", {"groups": [APP]}))
         << to_broker(messages.build("ConsumerGroupDescribeRequest", {"group_ids": [APP]}))
+        << to_broker(messages.build("StreamsGroupDescribeRequest", {"group_ids": [APP]}))
         >> broker_answers(foreign)
         >> broker_answers(messages.build("ConsumerGroupDescribeResponse", {}))
+        >> broker_answers(messages.build("StreamsGroupDescribeResponse", {}))
     )
     # A list lacks what is foreign; the filter finds no group in it.
     assert book << to_broker(
