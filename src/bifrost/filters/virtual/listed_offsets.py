@@ -292,8 +292,8 @@ def _begin_starts(
                 )
                 scans.add(scan)
             scan.want(one.group)
-    if made and exchange.scope.recent is not None:
-        exchange.scope.recent.note_beginner()
+            if exchange.scope.recent is not None:
+                exchange.scope.recent.note_beginner(topic.name, one.physical)
     return made
 
 

@@ -7,6 +7,7 @@ the same leader epoch, which the broker has compared with its own, and not large
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,18 +77,20 @@ class RecentPartition:
     """The answers about one physical partition for clients of one account that ask alike."""
 
     __slots__ = (
-        "_begun_ns",
         "_bounds",
         "_has_others",
         "_polled",
         "_readers",
         "answers",
         "brought_ns",
+        "place",
         "span",
     )
 
     def __init__(self) -> None:
         """Begin with nothing."""
+        self.place: Hashable = None
+        """What it is called, however a request names its topic; None: no Fetch has asked for it."""
         self.answers: list[RecentAnswer] = []
         """Oldest first; the store drops them (recent_records.py)."""
         self.brought_ns = 0

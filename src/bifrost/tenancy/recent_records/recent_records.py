@@ -20,6 +20,7 @@ from itertools import count, islice
 from bifrost.tenancy.recent_records.recent_partition import (
     FRESH_NS,
     MAX_ANSWERS,
+    MAX_READERS,
     RecentAnswer,
     RecentPartition,
 )
@@ -32,8 +33,8 @@ OVERHEAD_BYTES = 512
 """What an answer counts beside its records."""
 FULL_PART = 3
 """The store of a tenant is full when less than this part of it can be had: 4 MiB of 12, as much as one answer has."""
-MAX_BEGINNERS = 64
-"""Connections of a tenant of which is known that they are about to read, those that said so last."""
+MAX_BEGUN = 1024
+"""Physical partitions of a tenant of which is known who is about to read them, those that were asked about last."""
 MAX_LOOKED_AT = 16
 """Answers among which one is looked for that no connection needs."""
 
@@ -56,8 +57,8 @@ class TenantRecent:
         """All answers, oldest first. One that was dropped before its turn has no records any more."""
         self._expected = 0
         """Bytes that Fetches on their way may bring."""
-        self._beginners: OrderedDict[int, int] = OrderedDict()
-        """Connections that have asked where logs begin, and when; in the order of that."""
+        self._beginners: OrderedDict[Hashable, dict[int, int]] = OrderedDict()
+        """By partition the connections that have asked where its log begins, and when."""
 
     def expect(self, end: PollEnd, size: int) -> None:
         """Take note that a Fetch may bring so many bytes, until its end comes."""
@@ -68,22 +69,28 @@ class TenantRecent:
 
         end.call(came)
 
-    def note_beginner(self, reader: int, now_ns: int) -> None:
-        """Take note that a connection has asked where logs begin: it is about to read them from there.
+    def note_beginner(self, place: Hashable, reader: int, now_ns: int) -> None:
+        """Take note that a connection has asked where the log of a partition begins: it is about to read it from there.
 
         What others have read meanwhile is kept for it, so that members of a group come together that begin together:
         some clients ask for the start of each partition by itself, and one is done long before another.
         """
-        self._beginners.pop(reader, None)
-        self._beginners[reader] = now_ns
-        if len(self._beginners) > MAX_BEGINNERS:
+        beginners = self._beginners.pop(place, {})
+        if len(beginners) < MAX_READERS:
+            beginners[reader] = now_ns
+        self._beginners[place] = beginners
+        if len(self._beginners) > MAX_BEGUN:
             self._beginners.popitem(last=False)
 
     def _is_awaited(self, partition: RecentPartition, now_ns: int) -> bool:
         """Whether a connection is about to read a partition that has not asked for it yet."""
-        while self._beginners and now_ns - next(iter(self._beginners.values())) >= FRESH_NS:
-            self._beginners.popitem(last=False)
-        return partition.is_wanted and any(partition.lacks(one) for one in self._beginners)
+        beginners = self._beginners.get(partition.place)
+        if beginners is None:
+            return False
+        awaited = [one for one, began_ns in beginners.items() if now_ns - began_ns < FRESH_NS]
+        if not awaited:
+            del self._beginners[partition.place]
+        return any(partition.lacks(one) for one in awaited)
 
     def partition(self, key: Hashable) -> RecentPartition:
         """Return what is known of a partition."""
@@ -279,9 +286,13 @@ class RecentView:
         """
         return self.tenant.partition((self._key, *key))
 
-    def note_beginner(self) -> None:
-        """Take note that the connection has asked where logs begin."""
-        self.tenant.note_beginner(self.number, self.store.now_ns())
+    def place_of(self, topic: str, partition: int) -> Hashable:
+        """Return what a physical partition is called, however a request names its topic."""
+        return self._key, topic, partition
+
+    def note_beginner(self, topic: str, partition: int) -> None:
+        """Take note that the connection has asked where the log of a partition begins."""
+        self.tenant.note_beginner(self.place_of(topic, partition), self.number, self.store.now_ns())
 
     def hold(self, frame: bytes) -> Held | None:
         """Return an answer in memory that is counted for the tenant; None: there is no room."""

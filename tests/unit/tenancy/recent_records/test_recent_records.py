@@ -6,12 +6,13 @@ from bifrost.tenancy.recent_records import recent_records
 from bifrost.tenancy.recent_records.recent_partition import (
     FRESH_NS,
     MAX_ANSWERS,
+    MAX_READERS,
     Bounds,
     RecentAnswer,
     RecentPartition,
 )
 from bifrost.tenancy.recent_records.recent_records import (
-    MAX_BEGINNERS,
+    MAX_BEGUN,
     OVERHEAD_BYTES,
     RecentRecords,
     RecentView,
@@ -267,7 +268,8 @@ def test_a_fetch_of_more_than_the_bound_waits_for_an_empty_store_alone(store: Re
 
 def test_what_others_have_read_is_kept_for_connections_that_are_about_to_begin(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
-    second.note_beginner()
+    second.note_beginner("orders", 0)
+    first.partition("orders", 0).place = first.place_of("orders", 0)
     for begin in range(0, 60, 10):
         first.partition("orders", 0).note_reader(first.number, begin, NOW[0], is_part=True)
         known = keep(first, begin)
@@ -278,10 +280,24 @@ def test_what_others_have_read_is_kept_for_connections_that_are_about_to_begin(s
     assert begins(known) == [10, 20, 30, 60]
 
 
+def test_nothing_of_another_partition_is_kept_for_them(store: RecentRecords) -> None:
+    first, second, other = store.view("acme", "kafka"), store.view("acme", "kafka"), store.view("acme", "x")
+    second.note_beginner("orders", 1)
+    other.note_beginner("orders", 0)
+    known = first.partition("orders", 0)
+    known.place = first.place_of("orders", 0)
+    known.note_reader(first.number, 50, NOW[0], is_part=True)
+    for begin in range(0, 60, 10):
+        keep(first, begin)
+
+    assert begins(known) == [20, 30, 40, 50]
+
+
 def test_they_are_awaited_for_a_moment(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
-    second.note_beginner()
+    second.note_beginner("orders", 0)
     known = first.partition("orders", 0)
+    known.place = first.place_of("orders", 0)
     NOW[0] += FRESH_NS
     known.note_reader(first.number, 50, NOW[0], is_part=True)
     for begin in range(0, 60, 10):
@@ -291,10 +307,13 @@ def test_they_are_awaited_for_a_moment(store: RecentRecords) -> None:
 
 
 def test_a_bounded_number_of_them_is_known(store: RecentRecords) -> None:
-    view = store.view("acme", "kafka")
-    others = [store.view("acme", "kafka") for _ in range(MAX_BEGINNERS)]
-    view.note_beginner()
-    for one in others:
-        one.note_beginner()
-    assert len(view.tenant._beginners) == MAX_BEGINNERS
-    assert view.number not in view.tenant._beginners
+    views = [store.view("acme", "kafka") for _ in range(MAX_READERS + 1)]
+    for one in views:
+        one.note_beginner("orders", 0)
+    begun = views[0].tenant._beginners
+    assert list(begun[views[0].place_of("orders", 0)]) == [one.number for one in views[:-1]]
+
+    for number in range(1, MAX_BEGUN + 1):
+        views[0].note_beginner("orders", number)
+    assert len(begun) == MAX_BEGUN
+    assert views[0].place_of("orders", 0) not in begun

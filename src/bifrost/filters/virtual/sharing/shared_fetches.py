@@ -137,10 +137,12 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
             return []
         if len(found) + len(topic.partitions) > MAX_PARTITIONS:
             return []
+        name = topic.topic or exchange.scope.namespace.topic_of(topic.topic_id) or ""
         for one in in_steps(topic.partitions):
             if one.last_fetched_epoch != _NO_EPOCH:
                 return []
             known = view.partition(kind, key, one.partition)
+            known.place = view.place_of(name, one.partition)
             is_part = len(partitions.all_of(PhysicalPartition(one.partition))) > len(readers[one.partition])
             known.note_reader(view.number, one.fetch_offset, now_ns, is_part=is_part)
             found.append(Wanted((key, one.partition), one, known))
@@ -280,7 +282,8 @@ def _begin(
     for _, one, partition in in_steps(asked):
         offset, epoch, most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
         partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
-    view.tenant.expect(poll.end, min(request.max_bytes, MAX_BYTES))
+    most = sum(max(0, one.one.partition_max_bytes) for one in asked)
+    view.tenant.expect(poll.end, min(request.max_bytes, MAX_BYTES, most))
     bounds = [(place, end) for place, end in left_out if end is not None]
     exchange.keep(_SHARED, SharedFetch(poll, sent, bounds, view.tenant.generation))
 
