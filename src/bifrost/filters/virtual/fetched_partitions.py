@@ -169,10 +169,9 @@ def _name_once(topic: Any, first: Any) -> None:
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
     readers, scanned = fetched.readers.setdefault(key, {}), _scanned(exchange)
-    has_headers, namespace = exchange.api_version >= _FIRST_WITH_HEADERS, exchange.scope.namespace
-    starts = virtual_topics(exchange).starts
-    name = (key[0] or namespace.topic_of(key[1]) or "").encode()
-    at_brokers = bytes(namespace.names.physical_topic(VirtualTopic(name)))
+    has_headers, virtual = exchange.api_version >= _FIRST_WITH_HEADERS, virtual_topics(exchange)
+    starts, name = virtual.starts, virtual.name_of(*key).encode()
+    at_brokers = bytes(virtual.namespace.names.physical_topic(VirtualTopic(name)))
     wanted: dict[int, Any] = {}
     for one in in_steps(topic.partitions):
         number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
@@ -307,7 +306,7 @@ def _starts_needed(exchange: Exchange, request: FetchRequest) -> AtBroker | None
             some = [
                 new.ListOffsetsPartition(partition_index=one, timestamp=_EARLIEST) for one in sorted(wanted)
             ]
-            name = key[0] or exchange.scope.namespace.topic_of(key[1]) or ""
+            name = virtual.name_of(*key)
             topics.append(new.ListOffsetsTopic(name=name, partitions=some))
     if not topics:
         return None
@@ -327,7 +326,7 @@ def _take_starts(exchange: Exchange, request: FetchRequest, met: AtBroker) -> se
     for topic in in_steps(request.topics):
         key = key_of(topic, _REQUEST)
         partitions = virtual.map_of_either(*key)
-        name = key[0] or exchange.scope.namespace.topic_of(key[1]) or ""
+        name = virtual.name_of(*key)
         for one in in_steps(topic.partitions if partitions is not None else ()):
             place = key, one.partition
             if place not in scanned.without_start:

@@ -168,8 +168,12 @@ class VirtualTopics:
 
     def map_of_either(self, topic: str | None, topic_id: bytes) -> PartitionMap | None:
         """Return likewise the partitions of a topic that a message names, or whose ID it has."""
-        name = topic or self.namespace.topic_of(topic_id)
+        name = self.name_of(topic, topic_id)
         return None if not name else self.map_of(name)
+
+    def name_of(self, topic: str | None, topic_id: bytes) -> str:
+        """Return the virtual name of a topic that a message names, or whose ID it has; empty: it is not known."""
+        return topic or self.namespace.topic_of(topic_id) or ""
 
     def place_of(self, topic: str, partition: int) -> tuple[PartitionGroup, PhysicalPartition] | None:
         """Return the group and the physical partition of a virtual one; None: the topic has none, or not this one."""

@@ -137,7 +137,7 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
             return []
         if len(found) + len(topic.partitions) > MAX_PARTITIONS:
             return []
-        name = topic.topic or exchange.scope.namespace.topic_of(topic.topic_id) or ""
+        name = virtual_topics(exchange).name_of(*key)
         for one in in_steps(topic.partitions):
             if one.last_fetched_epoch != _NO_EPOCH:
                 return []
@@ -150,7 +150,7 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
 
 
 def _wait(least_ns: int, now_ns: int, began_ns: int, due_ns: int, rounds: int) -> OthersPoll:
-    """Return how long a Fetch waits that nobody's answer ends.
+    """Return how long a Fetch waits that no other answer ends.
 
     It is as long as it has waited already, so that it is looked at a few times only.
     """
@@ -178,7 +178,7 @@ def _is_enough(view: RecentView, known: KnownPartitions, asked: list[Wanted], si
     """Whether what is kept is answer enough, though the broker would have to be asked for the rest.
 
     It is the first time. After that it has to be much, or there is no room for more; and at some time the rest is asked
-    for in any case, for nobody else may read it.
+    for in any case, for no other connection may read it.
     """
     if any(known.end_of(one.place) is None for one in asked):
         return False
