@@ -20,6 +20,7 @@ def test_a_new_session_has_no_client(stage: Stage) -> None:
     assert (session.is_authenticated, session.account, session.authentications) == (False, None, 0)
     assert session.max_unauthenticated_frame_bytes > 0
     assert session.lifetime_left_ms() is None
+    assert session.close() is None, "a connection may end before its client is known"
 
 
 def test_a_listener_that_knows_its_clients_lets_them_in_at_once(stage: Stage) -> None:

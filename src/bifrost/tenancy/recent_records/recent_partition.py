@@ -7,7 +7,7 @@ the same leader epoch, which the broker has compared with its own, and not large
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,6 +79,7 @@ class RecentPartition:
     __slots__ = (
         "_bounds",
         "_has_others",
+        "_open",
         "_polled",
         "_readers",
         "answers",
@@ -87,8 +88,13 @@ class RecentPartition:
         "span",
     )
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, open_connections: Container[int]) -> None:
+        """Begin with nothing.
+
+        Args:
+            open_connections: those that have not ended. What has ended reads no more, though it has asked of late.
+        """
+        self._open = open_connections
         self.place: Hashable = None
         """What it is called, however a request names its topic; None: no Fetch has asked for it."""
         self.answers: list[RecentAnswer] = []
@@ -108,12 +114,13 @@ class RecentPartition:
         before = self._readers.pop(reader, None)
         while self._readers and (len(self._readers) >= MAX_READERS or self._is_gone(now_ns)):
             del self._readers[next(iter(self._readers))]
+        self._has_others = is_part or any(one in self._open for one in self._readers)
         self._readers[reader] = _Reader(offset, now_ns, now_ns if before is None else before.since_ns)
-        self._has_others = is_part or len(self._readers) > 1
 
     def _is_gone(self, now_ns: int) -> bool:
-        """Whether the connection that has asked the longest time ago may be gone."""
-        return now_ns - next(iter(self._readers.values())).seen_ns >= GONE_NS
+        """Whether the connection that has asked the longest time ago has ended, or may be gone."""
+        reader, known = next(iter(self._readers.items()))
+        return reader not in self._open or now_ns - known.seen_ns >= GONE_NS
 
     @property
     def is_wanted(self) -> bool:
@@ -131,6 +138,7 @@ class RecentPartition:
             return True
         return any(
             one != reader
+            and one in self._open
             and now_ns - other.seen_ns < FRESH_NS
             and (self.span is None or abs(other.offset - offset) <= self.span)
             for one, other in self._readers.items()
@@ -138,7 +146,7 @@ class RecentPartition:
 
     def lacks(self, reader: int) -> bool:
         """Whether a connection that is about to read it has not asked yet."""
-        return reader not in self._readers and len(self._readers) < MAX_READERS
+        return reader in self._open and reader not in self._readers and len(self._readers) < MAX_READERS
 
     def is_needed(self, answer: RecentAnswer, now_ns: int) -> bool:
         """Whether a connection that has asked of late has still to read something of an answer.
@@ -148,8 +156,8 @@ class RecentPartition:
         nearest = max(
             (
                 one.offset
-                for one in self._readers.values()
-                if one.offset < answer.end and now_ns - one.seen_ns < FRESH_NS
+                for reader, one in self._readers.items()
+                if one.offset < answer.end and now_ns - one.seen_ns < FRESH_NS and reader in self._open
             ),
             default=-1,
         )

@@ -46,12 +46,24 @@ Hold = Callable[[str, bytes], "Held | None"]
 class TenantRecent:
     """What is known of one tenant."""
 
-    __slots__ = ("_beginners", "_expected", "_store", "bytes", "generation", "partitions", "queue", "tenant")
+    __slots__ = (
+        "_beginners",
+        "_expected",
+        "_store",
+        "bytes",
+        "generation",
+        "open_connections",
+        "partitions",
+        "queue",
+        "tenant",
+    )
 
     def __init__(self, store: RecentRecords, tenant: str) -> None:
         self._store, self.tenant = store, tenant
         self.bytes = self.generation = 0
         """How many are held; and how often all was forgotten: an answer to a Fetch from before that is not kept."""
+        self.open_connections: set[int] = set()
+        """The numbers of the views whose connections have not ended."""
         self.partitions: OrderedDict[Hashable, RecentPartition] = OrderedDict()
         self.queue: deque[tuple[RecentPartition, RecentAnswer]] = deque()
         """All answers, oldest first. One that was dropped before its turn has no records any more."""
@@ -98,7 +110,7 @@ class TenantRecent:
         if found is None:
             if len(self.partitions) >= MAX_PARTITIONS:
                 self._empty(self.partitions.popitem(last=False)[1])
-            found = self.partitions[key] = RecentPartition()
+            found = self.partitions[key] = RecentPartition(self.open_connections)
         else:
             self.partitions.move_to_end(key)
         return found
@@ -274,9 +286,14 @@ class RecentView:
     ) -> None:
         """See `RecentRecords.view`."""
         self.store, self.tenant, self._key, self.number = store, tenant, key, number
+        tenant.open_connections.add(number)
         self.left_out = 0
         """How many answers, up to the last one, had partitions of which nothing was here: the broker is to be asked for
         these."""
+
+    def end(self) -> None:
+        """Await nothing more of the connection, which has ended: nothing is kept for it."""
+        self.tenant.open_connections.discard(self.number)
 
     def partition(self, *key: Hashable) -> RecentPartition:
         """Return what is known of a partition.

@@ -10,13 +10,16 @@ from bifrost.tenancy.recent_records.recent_partition import (
 )
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
 
+OPEN = range(MAX_READERS + 5)
+"""The numbers of connections, none of which has ended."""
+
 
 def answer(begin: int, end: int, *, epoch: int = 3, most: int = 100, came_ns: int = 0) -> RecentAnswer:
     return RecentAnswer(begin, end, most, Bounds(epoch, end, end, 0, came_ns), None, b"records")
 
 
 def test_an_answer_is_found_for_each_offset_that_it_has() -> None:
-    known, first, second = RecentPartition(), answer(10, 15), answer(15, 20)
+    known, first, second = RecentPartition(OPEN), answer(10, 15), answer(15, 20)
     known.answers += [first, second]
 
     found = {offset: known.find(offset, 3, 100, 1) for offset in (9, 10, 14, 15, 19, 20)}
@@ -24,7 +27,7 @@ def test_an_answer_is_found_for_each_offset_that_it_has() -> None:
 
 
 def test_an_answer_of_another_leader_too_old_or_too_large_is_not_given() -> None:
-    known, only = RecentPartition(), answer(10, 15)
+    known, only = RecentPartition(OPEN), answer(10, 15)
     known.answers.append(only)
 
     assert known.find(10, 3, 100, FRESH_NS - 1) is only
@@ -36,7 +39,7 @@ def test_an_answer_of_another_leader_too_old_or_too_large_is_not_given() -> None
 
 
 def test_the_bounds_of_a_log_hold_as_long_as_an_answer() -> None:
-    known, bounds = RecentPartition(), Bounds(3, 20, 20, 0, 5)
+    known, bounds = RecentPartition(OPEN), Bounds(3, 20, 20, 0, 5)
     assert known.bounds(3, 5) is None
     known.note_bounds(bounds)
 
@@ -48,7 +51,7 @@ def test_the_bounds_of_a_log_hold_as_long_as_an_answer() -> None:
 
 
 def test_answers_are_wanted_while_others_read() -> None:
-    known = RecentPartition()
+    known = RecentPartition(OPEN)
     known.note_reader(1, 0, 0, is_part=False)
     known.note_reader(1, 5, 0, is_part=False)
     assert not known.is_wanted
@@ -63,7 +66,7 @@ def test_answers_are_wanted_while_others_read() -> None:
 
 
 def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
-    known, it = RecentPartition(), answer(10, 15)
+    known, it = RecentPartition(OPEN), answer(10, 15)
     known.answers.append(it)
     assert not known.is_needed(it, 0)
     known.note_reader(1, 15, 0, is_part=True)
@@ -75,7 +78,7 @@ def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
 
 
 def test_an_answer_is_needed_by_those_that_come_to_it_through_others_without_a_gap() -> None:
-    known, kept = RecentPartition(), [answer(10, 15), answer(15, 20), answer(30, 40)]
+    known, kept = RecentPartition(OPEN), [answer(10, 15), answer(15, 20), answer(30, 40)]
     known.answers += kept
     known.note_reader(1, 9, 0, is_part=True)
     assert not any(known.is_needed(one, 0) for one in kept)
@@ -85,7 +88,7 @@ def test_an_answer_is_needed_by_those_that_come_to_it_through_others_without_a_g
 
 
 def test_the_places_of_some_connections_are_known() -> None:
-    known = RecentPartition()
+    known = RecentPartition(OPEN)
     for reader in range(MAX_READERS + 5):
         known.note_reader(reader, 0, 0, is_part=True)
 
@@ -93,7 +96,7 @@ def test_the_places_of_some_connections_are_known() -> None:
 
 
 def test_a_fetch_is_joined_by_one_for_the_same_that_waits_for_as_much() -> None:
-    known, end = RecentPartition(), PollEnd()
+    known, end = RecentPartition(OPEN), PollEnd()
     known.begin_poll(10, 3, 100, 50, end)
 
     assert known.poll(10, 3, 100, 50) is end
@@ -107,7 +110,7 @@ def test_a_fetch_is_joined_by_one_for_the_same_that_waits_for_as_much() -> None:
 
 
 def test_fetches_at_several_places_can_be_joined() -> None:
-    known, ends = RecentPartition(), [PollEnd() for _ in range(MAX_POLLS + 1)]
+    known, ends = RecentPartition(OPEN), [PollEnd() for _ in range(MAX_POLLS + 1)]
     known.begin_poll(10, 3, 100, 1, ends[0])
     known.begin_poll(10, 3, 100, 1, PollEnd())
     assert known.poll(10, 3, 100, 1) is ends[0]
@@ -118,7 +121,7 @@ def test_fetches_at_several_places_can_be_joined() -> None:
 
 
 def test_a_fetch_from_before_is_joined_as_far_as_the_last_answer_went() -> None:
-    known, end = RecentPartition(), PollEnd()
+    known, end = RecentPartition(OPEN), PollEnd()
     known.begin_poll(10, 3, 100, 1, end)
     assert known.poll(9, 3, 100, 1, takes_earlier=True) is None
     assert known.poll(1_000, 3, 100, 1, takes_earlier=True) is end
@@ -130,7 +133,7 @@ def test_a_fetch_from_before_is_joined_as_far_as_the_last_answer_went() -> None:
 
 
 def test_one_that_is_late_is_not_joined_where_there_are_records() -> None:
-    known, late, new = RecentPartition(), PollEnd(), PollEnd()
+    known, late, new = RecentPartition(OPEN), PollEnd(), PollEnd()
     known.begin_poll(10, 3, 100, 1, late, 5)
     assert known.poll(10, 3, 100, 1, since_ns=5) is late
     assert known.poll(10, 3, 100, 1, since_ns=6) is None
@@ -142,7 +145,7 @@ def test_one_that_is_late_is_not_joined_where_there_are_records() -> None:
 
 
 def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:
-    known, slow, other = RecentPartition(), PollEnd(), PollEnd()
+    known, slow, other = RecentPartition(OPEN), PollEnd(), PollEnd()
     known.begin_poll(10, 3, 100, 1, slow)
     known.note_records(10, 15, slow, 0)
     known.note_records(9, 15, other, 0)
@@ -153,12 +156,12 @@ def test_a_fetch_that_has_not_ended_though_there_are_records_is_slow() -> None:
 
 
 def test_a_connection_that_has_just_begun_with_a_part_is_not_alone() -> None:
-    known = RecentPartition()
+    known = RecentPartition(OPEN)
     known.note_reader(1, 0, 5, is_part=True)
     known.note_reader(1, 10, 5 + FRESH_NS // 2, is_part=True)
     assert known.has_company(1, 10, 4 + FRESH_NS)
     assert not known.has_company(1, 10, 5 + FRESH_NS)
 
-    whole = RecentPartition()
+    whole = RecentPartition(OPEN)
     whole.note_reader(1, 0, 5, is_part=False)
     assert not whole.has_company(1, 0, 5)

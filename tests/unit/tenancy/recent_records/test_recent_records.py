@@ -83,12 +83,12 @@ def test_the_oldest_go_first_at_the_bound_of_a_tenant(store: RecentRecords) -> N
 def test_what_a_connection_behind_needs_stays(store: RecentRecords) -> None:
     view = store.view("acme")
     behind = view.partition("orders", 0)
-    behind.note_reader(1, 1, NOW[0], is_part=True)
+    behind.note_reader(view.number, 1, NOW[0], is_part=True)
     for number in (0, 10, 20, 30, 40):
         known = keep(view, number)
     assert (begins(known), store.bytes) == ([0, 10, 20, 30], 4 * EACH)
     assert view.tenant.is_full
-    behind.note_reader(1, 25, NOW[0], is_part=True)
+    behind.note_reader(view.number, 25, NOW[0], is_part=True)
     keep(view, 50)
     keep(view, 60)
 
@@ -101,7 +101,7 @@ def test_what_a_connection_behind_needs_stays(store: RecentRecords) -> None:
 def test_what_is_needed_makes_room_for_another_tenant(store: RecentRecords) -> None:
     views = [store.view(name) for name in ("acme", "globex", "initech")]
     for view in views[:2]:
-        view.partition("orders", 0).note_reader(1, 0, NOW[0], is_part=True)
+        view.partition("orders", 0).note_reader(view.number, 0, NOW[0], is_part=True)
         for number in range(4):
             keep(view, number)
     for number in range(3):
@@ -207,7 +207,7 @@ def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
         view = chance.choice(views)
         partition = chance.randrange(5)
         view.partition("orders", partition).note_reader(
-            chance.randrange(4), number - 99, NOW[0], is_part=True
+            chance.choice((view.number, 98, 99)), number - 99, NOW[0], is_part=True
         )
         keep(view, number, partition, chance.choice((0, 10, SIZE, 5 * SIZE)))
         if number % 500 == 499:
@@ -233,7 +233,7 @@ def test_frames_leave_less_room(store: RecentRecords) -> None:
     left = [10 * EACH]
     store.spare = lambda: left[0]
     view = store.view("acme")
-    view.partition("orders", 0).note_reader(1, 0, NOW[0], is_part=True)
+    view.partition("orders", 0).note_reader(view.number, 0, NOW[0], is_part=True)
     for number in (0, 10, 20):
         known = keep(view, number)
     left[0] = 2 * EACH
@@ -250,7 +250,7 @@ def test_frames_leave_less_room(store: RecentRecords) -> None:
 def test_there_is_room_beside_what_is_coming(store: RecentRecords) -> None:
     view = store.view("acme", "kafka")
     known = keep(view, 0)
-    known.note_reader(7, 5, NOW[0], is_part=True)
+    known.note_reader(view.number, 5, NOW[0], is_part=True)
     assert not view.tenant.is_full
 
     end = PollEnd()
@@ -317,3 +317,35 @@ def test_a_bounded_number_of_them_is_known(store: RecentRecords) -> None:
         views[0].note_beginner("orders", number)
     assert len(begun) == MAX_BEGUN
     assert views[0].place_of("orders", 0) not in begun
+
+
+def test_nothing_is_kept_for_a_connection_that_has_ended(store: RecentRecords) -> None:
+    first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
+    known = first.partition("orders", 0)
+    for view in (second, first):
+        known.note_reader(view.number, 0, NOW[0], is_part=False)
+    for begin in range(0, 60, 10):
+        keep(first, begin)
+    assert known.is_wanted
+    assert known.has_company(first.number, 0, NOW[0])
+    assert begins(known) == [0, 10, 20, 30], "later ones are not kept"
+    second.end()
+    known.note_reader(first.number, 60, NOW[0], is_part=False)
+
+    assert not known.is_wanted
+    assert not known.has_company(first.number, 60, NOW[0])
+    assert begins(keep(first, 60)) == [10, 20, 30, 60]
+
+
+def test_a_beginner_that_has_ended_is_not_awaited(store: RecentRecords) -> None:
+    first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
+    second.note_beginner("orders", 0)
+    second.end()
+    known = first.partition("orders", 0)
+    known.place = first.place_of("orders", 0)
+    known.note_reader(first.number, 50, NOW[0], is_part=True)
+    for begin in range(0, 60, 10):
+        keep(first, begin)
+
+    assert begins(known) == [20, 30, 40, 50]
+    assert first.tenant.open_connections == {first.number}

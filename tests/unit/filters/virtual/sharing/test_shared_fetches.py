@@ -134,6 +134,29 @@ def test_one_connection_that_has_all_partitions_keeps_nothing(stage: Stage, stor
     assert store.bytes == 0
 
 
+def test_a_connection_keeps_nothing_when_the_others_have_ended(stage: Stage, store: RecentRecords) -> None:
+    divided(stage, "orders", recent=store)
+    shown = told(("orders", {2 * number: own(LOG, number, 0) for number in range(3)}))
+
+    def read(book: Playbook) -> bool:
+        return bool(
+            book
+            >> client_sends(asked(("orders", [(0, 0), (2, 0), (4, 0)])), VERSION)
+            << to_broker(asked((ORDERS, [(0, 0)])))
+            >> broker_answers(told((ORDERS, {0: LOG})))
+            << to_client(shown)
+        )
+
+    before, book = stage.play(), stage.play()
+    assert read(before)
+    before.session.close()
+    assert read(book)
+    assert store.bytes == 0
+
+    assert read(stage.play())
+    assert store.bytes > 0
+
+
 def test_a_client_waits_no_longer_than_it_has_said(books: list[Playbook]) -> None:
     assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
     assert books[1] >> client_sends(fetch(0, 1, max_wait_ms=70), VERSION)
