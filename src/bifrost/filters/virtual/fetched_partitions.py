@@ -69,12 +69,22 @@ class _Reader(NamedTuple):
 class _Fetched:
     """What was asked of the topics with virtual partitions, and what is answered here."""
 
-    __slots__ = ("has_start", "is_committed", "is_counted", "readers", "refused")
+    __slots__ = (
+        "foreign_bytes",
+        "has_start",
+        "is_committed",
+        "is_counted",
+        "own_bytes",
+        "readers",
+        "refused",
+    )
 
     def __init__(self, request: FetchRequest, has_start: set[_Place]) -> None:
         self.is_committed = request.isolation_level == _COMMITTED
         self.is_counted = False
         """Whether the answer was divided and counted before: it waits for what filters of records need."""
+        self.own_bytes = self.foreign_bytes = 0
+        """Of the batches in the answer, those of the client's virtual partitions and all others."""
         self.has_start = has_start
         """Virtual partitions for which the broker was asked where the log begins."""
         self.readers: dict[TopicKey, dict[int, dict[PartitionGroup, _Reader]]] = {}
@@ -117,6 +127,8 @@ class FetchedPartitionsFilter:
         request.topics = [topic for topic in in_steps(request.topics) if topic.partitions]
         if not has_start and (poll := sharing.share(exchange, request, fetched.readers)):
             return poll
+        if exchange.stand_in is not None:
+            _divide(exchange, fetched, exchange.stand_in)
         virtual.count(
             "remapped", sum(len(one) for topic in fetched.readers.values() for one in topic.values())
         )
@@ -129,23 +141,43 @@ class FetchedPartitionsFilter:
         fetched = exchange.find(_FETCHED)
         if fetched is None:
             return FORWARD
-        sharing.add_left_out(exchange, response)
-        for topic in in_steps(response.responses):
-            key = key_of(topic, _RESPONSE)
-            readers = fetched.readers.get(key)
-            if readers is None:
-                continue
-            shown: list[Any] = []
-            for partition in in_steps(topic.partitions):
-                shown += _parts(exchange, fetched, key, partition)
-            topic.partitions = shown
+        is_shared = exchange.stand_in is not None
+        if not is_shared:
+            sharing.add_left_out(exchange, response)
+            _divide(exchange, fetched, response)
         if not response.error_code:
             _add_refused(response, fetched)
-        if exchange.stand_in is not None and not fetched.is_counted:
-            virtual_topics(exchange).count("shared_answers", 1)
-        fetched.is_counted = True
+        if not fetched.is_counted:
+            _count(exchange, fetched, is_shared=is_shared)
         sharing.end(exchange)
         return FORWARD
+
+
+def _divide(exchange: Exchange, fetched: _Fetched, response: Any) -> None:
+    """Put what the virtual partitions get in the place of what came of each physical one.
+
+    What stands in for a broker's answer is divided before it is sent: it has only the client's own records then, which
+    may be a tenth of what was kept.
+    """
+    fetched.own_bytes = fetched.foreign_bytes = 0
+    for topic in in_steps(response.responses):
+        key = key_of(topic, _RESPONSE)
+        readers = fetched.readers.get(key)
+        if readers is None:
+            continue
+        shown: list[Any] = []
+        for partition in in_steps(topic.partitions):
+            shown += _parts(exchange, fetched, key, partition)
+        topic.partitions = shown
+
+
+def _count(exchange: Exchange, fetched: _Fetched, *, is_shared: bool) -> None:
+    virtual, kind = virtual_topics(exchange), "shared_" if is_shared else ""
+    if is_shared:
+        virtual.count("shared_answers", 1)
+    virtual.count(f"{kind}own_bytes", fetched.own_bytes)
+    virtual.count(f"{kind}foreign_bytes", fetched.foreign_bytes)
+    fetched.is_counted = True
 
 
 def _scanned(exchange: Exchange) -> ScannedOffsets:
@@ -260,14 +292,10 @@ def _give_records(
         if 0 <= end <= fetched_to:
             part.high_watermark = position
             part.last_stable_offset = min(part.last_stable_offset, position)
-    if not fetched.is_counted:
-        number = "own_bytes", "foreign_bytes"
-        if exchange.stand_in is None:
-            sharing.keep(exchange, (key, partition.partition_index), partition, records, own.end)
-        else:
-            number = "shared_own_bytes", "shared_foreign_bytes"
-        virtual.count(number[0], own.own_bytes)
-        virtual.count(number[1], len(records) - own.own_bytes)
+    fetched.own_bytes += own.own_bytes
+    fetched.foreign_bytes += len(records) - own.own_bytes
+    if exchange.stand_in is None and not fetched.is_counted:
+        sharing.keep(exchange, (key, partition.partition_index), partition, records, own.end)
 
 
 def _aborted(transactions: list[Any], aborts: list[tuple[int, int]], offset: int) -> list[Any]:
