@@ -74,11 +74,11 @@ _DIVIDED: Note[_Divided] = Note("divided_by_groups")
 def copied(struct: _Struct, **changes: Any) -> _Struct:
     """Return a struct with the same fields, but for some."""
     kind: Any = type(struct)  # mypy takes it for one that has no hash, as its instances have none.
-    return copy_struct(struct, _fields(kind), changes)
+    return copy_struct(struct, fields_of(kind), changes)
 
 
 @cache
-def _fields(kind: Any) -> tuple[str, ...]:
+def fields_of(kind: Any) -> tuple[str, ...]:
     """Return the names of a struct's fields."""
     return tuple(field.name for field in kind.FIELDS)
 

@@ -16,24 +16,25 @@ partitions again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, copied, key_of, virtual_topics
+from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, fields_of, key_of, virtual_topics
 from bifrost.filters.virtual.sharing import shared_fetches as sharing
 from bifrost.tenancy.names import VirtualTopic
-from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
+from bifrost.tenancy.virtual_partitions.fetch_readers import FetchDivision, FetchReader, FetchReaders, ask
+from bifrost.tenancy.virtual_partitions.partition_end import STEP
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
-from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, UnfitBatch, own_records
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchResponse, ListOffsetsRequest
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
+    from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
     from bifrost.wire.entity import Entity
     from bifrost.wire.messages import FetchRequest
 
@@ -42,28 +43,16 @@ _FIRST_WITH_HEADERS = 4
 
 _EARLIEST, _BY_NAME_AND_OFFSET = -2, 1
 """ListOffsetsRequest.EARLIEST_TIMESTAMP, and the first version that answers with one offset."""
-_FAR = (1 << 63) - 1
 _COMMITTED = 1
 """Isolation level of a consumer that gets no records of open transactions."""
 
 _REQUEST = Shape("topics", "topic", "partitions", "partition")
 _RESPONSE = Shape("responses", "topic", "partitions", "partition_index")
+_FIELDS = fields_of(FetchResponse.PartitionData)
 
 
 _Place = tuple[TopicKey, int]
 """A virtual partition."""
-
-
-class _Reader(NamedTuple):
-    """A virtual partition that is fetched."""
-
-    partition: int
-    group: PartitionGroup
-    offset: int
-    """Where the consumer is."""
-    asked: int
-    """Where the broker is asked for it: behind what was fetched before and is not its own."""
-    leader_epoch: int
 
 
 class _Fetched:
@@ -87,9 +76,8 @@ class _Fetched:
         """Of the batches in the answer, those of the client's virtual partitions and all others."""
         self.has_start = has_start
         """Virtual partitions for which the broker was asked where the log begins."""
-        self.readers: dict[TopicKey, dict[int, dict[PartitionGroup, _Reader]]] = {}
-        """By topic and physical partition. Of a virtual partition that is named twice the last one counts, as with a
-        broker."""
+        self.readers: dict[TopicKey, dict[int, FetchReaders]] = {}
+        """By topic and physical partition."""
         self.refused: dict[TopicKey, list[Any]] = {}
 
 
@@ -159,16 +147,22 @@ def _divide(exchange: Exchange, fetched: _Fetched, response: Any) -> None:
     What stands in for a broker's answer is divided before it is sent: it has only the client's own records then, which
     may be a tenth of what was kept.
     """
-    fetched.own_bytes = fetched.foreign_bytes = 0
+    virtual, keep = virtual_topics(exchange), None
+    if exchange.stand_in is None and not fetched.is_counted:
+        keep = partial(sharing.keep, exchange)
+    scanned, refuse = _scanned(exchange), partial(_take_refused, exchange, fetched)
+    division = FetchDivision(scanned, _FIELDS, is_committed=fetched.is_committed, keep=keep, refuse=refuse)
     for topic in in_steps(response.responses):
         key = key_of(topic, _RESPONSE)
         readers = fetched.readers.get(key)
         if readers is None:
             continue
-        shown: list[Any] = []
-        for partition in in_steps(topic.partitions):
-            shown += _parts(exchange, fetched, key, partition)
-        topic.partitions = shown
+        partitions = virtual.map_of_either(*key)
+        is_keyed = partitions is not None and partitions.is_keyed
+        topic.partitions = division.divided(topic.partitions, key, readers, is_keyed)
+    if division.has_no_room:
+        virtual.hit(LIMIT)
+    fetched.own_bytes, fetched.foreign_bytes = division.own_bytes, division.foreign_bytes
 
 
 def _count(exchange: Exchange, fetched: _Fetched, *, is_shared: bool) -> None:
@@ -200,50 +194,35 @@ def _name_once(topic: Any, first: Any) -> None:
 
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
-    readers, scanned = fetched.readers.setdefault(key, {}), _scanned(exchange)
     has_headers, virtual = exchange.api_version >= _FIRST_WITH_HEADERS, virtual_topics(exchange)
-    starts, name = virtual.starts, virtual.name_of(*key).encode()
+    name = virtual.name_of(*key).encode()
     at_brokers = bytes(virtual.namespace.names.physical_topic(VirtualTopic(name)))
-    wanted: dict[int, Any] = {}
+
+    def begin_of(physical: int, group: int, offset: int) -> int:
+        return virtual.starts.begin_of((at_brokers, physical), group, offset)
+
+    def refuse(number: int, error: int = NO_PARTITION) -> None:
+        fetched.refused.setdefault(key, []).append(_refused(number, error))
+
+    readers = fetched.readers.setdefault(key, {})
+    if has_headers:
+        some, starts = topic.partitions, fetched.has_start
+        topic.partitions = ask(readers, some, key, partitions, _scanned(exchange), starts, begin_of, refuse)
+        return
     for one in in_steps(topic.partitions):
-        number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
-        if not (has_headers and partitions.has(number)):
-            error = int(ErrorCode.UNSUPPORTED_VERSION) if partitions.has(number) else NO_PARTITION
-            fetched.refused.setdefault(key, []).append(_refused(number, error))
-            continue
-        group, physical = partitions.place_of(number)
-        asked = scanned.after((key, number), offset, leader_epoch)
-        if (
-            asked == offset
-            and (key, number) not in fetched.has_start
-            and scanned.may_begin((key, number), offset)
-        ):
-            asked = starts.begin_of((at_brokers, physical), group, offset)
-        readers.setdefault(physical, {})[group] = _Reader(number, group, offset, asked, leader_epoch)
-        known = wanted.get(physical)
-        most, epoch = (0, -1) if known is None else (known.partition_max_bytes, known.current_leader_epoch)
-        if known is None or asked < known.fetch_offset:
-            wanted[physical] = known = copied(one, partition=physical, fetch_offset=asked)
-        known.partition_max_bytes = max(most, one.partition_max_bytes)
-        known.current_leader_epoch = max(epoch, leader_epoch)
-    topic.partitions = list(wanted.values())
+        known = partitions.has(one.partition)
+        refuse(one.partition, int(ErrorCode.UNSUPPORTED_VERSION) if known else NO_PARTITION)
+    topic.partitions = []
 
 
-def _parts(exchange: Exchange, fetched: _Fetched, key: TopicKey, partition: Any) -> list[Any]:
-    """Return what the virtual partitions get of the answer for their physical one."""
-    readers = fetched.readers[key].get(partition.partition_index, {})
-    parts = [copied(partition, partition_index=reader.partition) for reader in in_steps(readers.values())]
-    if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-        _take_out_of_range(_scanned(exchange), fetched, key, list(zip(parts, readers.values(), strict=True)))
-    elif not partition.error_code and readers:
-        _give_records(exchange, fetched, key, partition, parts)
-    return parts
-
-
-def _take_out_of_range(
-    scanned: ScannedOffsets, fetched: _Fetched, key: TopicKey, parts: list[tuple[Any, _Reader]]
+def _take_refused(
+    exchange: Exchange, fetched: _Fetched, key: TopicKey, parts: list[tuple[Any, FetchReader]]
 ) -> None:
-    lowest = min((reader.asked for _, reader in parts), default=0)
+    """Let a consumer ask again that may be out of the range of the log only with others, or a little."""
+    if parts[0][0].error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+        return
+    scanned = _scanned(exchange)
+    lowest = min(reader.asked for _, reader in parts)
     for part, reader in parts:
         place = key, reader.partition
         if reader.asked == lowest and place in fetched.has_start and reader.asked == reader.offset:
@@ -253,65 +232,6 @@ def _take_out_of_range(
         if reader.asked == lowest:
             scanned.forget(place)
             scanned.without_start.add(place)
-
-
-def _give_records(
-    exchange: Exchange, fetched: _Fetched, key: TopicKey, partition: Any, parts: list[Any]
-) -> None:
-    """Give each virtual partition its own records, and its own end as far as the answer reaches that."""
-    readers, records = fetched.readers[key][partition.partition_index], partition.records or b""
-    virtual, scanned = virtual_topics(exchange), _scanned(exchange)
-    end = partition.high_watermark
-    if fetched.is_committed and partition.last_stable_offset >= 0:
-        end = min(end, partition.last_stable_offset)
-    has_room = scanned.has_room(len(readers))
-    # A consumer that is before the start of the log, which nothing can bring back, is moved to it.
-    until = max(least_end(end), partition.log_start_offset) if has_room else _FAR
-    if not has_room:
-        virtual.hit(LIMIT)
-    partitions = virtual.map_of_either(*key)
-    is_keyed = partitions is not None and partitions.is_keyed
-    offsets = {group: reader.offset for group, reader in readers.items()}
-    try:
-        own = own_records(records, offsets, until, is_keyed)
-    except UnfitBatch as unfit:
-        is_old = unfit.fault == OLD_FORMAT
-        code = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT if is_old else ErrorCode.CORRUPT_MESSAGE
-        for part in in_steps(parts):
-            part.records, part.error_code = b"", int(code)
-        return
-    lowest = min(reader.asked for reader in readers.values())
-    for part, (group, reader) in zip(parts, readers.items(), strict=True):
-        part.records = own.records[group] if records else partition.records
-        if part.aborted_transactions:
-            part.aborted_transactions = _aborted(part.aborted_transactions, own.aborts, reader.offset)
-        if reader.asked < reader.offset and own.end:
-            scanned.note_begun((key, reader.partition), reader.offset)
-        position, fetched_to = own.positions[group], max(own.end, lowest, reader.asked)
-        scanned.note((key, reader.partition), position, fetched_to, reader.leader_epoch)
-        if 0 <= end <= fetched_to:
-            part.high_watermark = position
-            part.last_stable_offset = min(part.last_stable_offset, position)
-    fetched.own_bytes += own.own_bytes
-    fetched.foreign_bytes += len(records) - own.own_bytes
-    if exchange.stand_in is None and not fetched.is_counted:
-        sharing.keep(exchange, (key, partition.partition_index), partition, records, own.end)
-
-
-def _aborted(transactions: list[Any], aborts: list[tuple[int, int]], offset: int) -> list[Any]:
-    """Return the aborted transactions of a physical partition that a consumer at an offset has to know.
-
-    The broker names those that end behind the lowest offset that it was asked for. A consumer that is further would
-    look for the markers of those that end before its own, and drop what the same producer has committed since.
-    """
-    return [
-        one
-        for one in in_steps(transactions)
-        if not any(
-            producer_id == one.producer_id and one.first_offset <= marker < offset
-            for producer_id, marker in aborts
-        )
-    ]
 
 
 def _starts_needed(exchange: Exchange, request: FetchRequest) -> AtBroker | None:

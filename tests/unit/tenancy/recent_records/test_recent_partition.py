@@ -20,7 +20,7 @@ def answer(begin: int, end: int, *, epoch: int = 3, most: int = 100, came_ns: in
 
 def test_an_answer_is_found_for_each_offset_that_it_has() -> None:
     known, first, second = RecentPartition(OPEN), answer(10, 15), answer(15, 20)
-    known.answers += [first, second]
+    known.answers.extend([first, second])
 
     found = {offset: known.find(offset, 3, 100, 1) for offset in (9, 10, 14, 15, 19, 20)}
     assert found == {9: None, 10: first, 14: first, 15: second, 19: second, 20: None}
@@ -79,7 +79,7 @@ def test_an_answer_is_needed_by_those_that_have_not_read_it() -> None:
 
 def test_an_answer_is_needed_by_those_that_come_to_it_through_others_without_a_gap() -> None:
     known, kept = RecentPartition(OPEN), [answer(10, 15), answer(15, 20), answer(30, 40)]
-    known.answers += kept
+    known.answers.extend(kept)
     known.note_reader(1, 9, 0, is_part=True)
     assert not any(known.is_needed(one, 0) for one in kept)
     known.note_reader(2, 11, 0, is_part=True)
@@ -92,7 +92,7 @@ def test_the_places_of_some_connections_are_known() -> None:
     for reader in range(MAX_READERS + 5):
         known.note_reader(reader, 0, 0, is_part=True)
 
-    assert list(known._readers) == [*range(5, MAX_READERS + 5)]
+    assert list(known.readers) == [*range(5, MAX_READERS + 5)]
 
 
 def test_a_fetch_is_joined_by_one_for_the_same_that_waits_for_as_much() -> None:

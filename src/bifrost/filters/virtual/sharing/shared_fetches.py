@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import OthersPoll
 from bifrost.filters.virtual.division import virtual_topics
-from bifrost.filters.virtual.sharing.known_partitions import COMMITTED, KnownPartitions, Place, Wanted
+from bifrost.filters.virtual.sharing.known_partitions import KnownPartitions, told, wanted_of
 from bifrost.tenancy.recent_records.recent_partition import Bounds, RecentAnswer
 from bifrost.tenancy.recent_records.shared_poll import SharedPoll
-from bifrost.tenancy.virtual_partitions.partition_map import PhysicalPartition
 from bifrost.wire.messages import FetchResponse
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.filters.virtual.division import TopicKey
+    from bifrost.filters.virtual.sharing.known_partitions import Place, Wanted
     from bifrost.tenancy.recent_records.recent_records import RecentView
     from bifrost.wire.messages import FetchRequest
 
@@ -51,7 +51,7 @@ MOMENT_NS = 50_000_000
 """How long an answer may take that has records already."""
 MAX_NAME_BYTES = 249
 """The longest name that a topic can have (Topic.MAX_NAME_LENGTH)."""
-_NO_EPOCH, _NO_REPLICA = -1, -1
+_NO_REPLICA = -1
 _MS = 1_000_000
 
 Topics = Mapping["TopicKey", Mapping[int, Sized]]
@@ -95,21 +95,20 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
         return None if now_ns >= due_ns else _wait(BEFORE_NS, now_ns, began_ns, due_ns, rounds)
     room_ns = min(due_ns, began_ns + MAX_ROOM_NS)
     known = KnownPartitions(request, wanted, now_ns, has_waited=rounds > 0)
-    given = known.given(min(request.max_bytes, MAX_BYTES))
-    size = sum(len(one.records) for one in given.values())
+    given, size = known.given(min(request.max_bytes, MAX_BYTES))
     if given and size >= request.min_bytes:
-        asked = known.unknown(wanted)
+        asked = known.unknown()
         if not asked or _is_enough(view, known, asked, size, now_ns):
             view.left_out = view.left_out + 1 if asked else 0
-            exchange.stand_in = _answer(request, wanted, given, known)
+            exchange.stand_in = _answer(given, known)
             return None
         is_at_once = True
     else:
         need = None if given or now_ns >= due_ns else _need(known, now_ns, due_ns, rounds)
         if need is not None:
             return need
-        is_at_once = bool(known.coming) and any(known.has_more(one) for one in known.missing)
-        asked = known.unknown(wanted) if is_at_once else wanted
+        is_at_once = bool(known.coming) and known.has_more(known.missing)
+        asked = known.unknown() if is_at_once else wanted
         if waited is not None:
             request.max_wait_ms = max((due_ns - now_ns) // _MS, 0)
     if _has_company(view, asked, now_ns):
@@ -117,7 +116,7 @@ def share(exchange: Exchange, request: FetchRequest, topics: Topics) -> OthersPo
             return _wait(ROOM_NS, now_ns, began_ns, due_ns, rounds + 1)
         _bound(request, asked)
     view.left_out = 0
-    _begin(exchange, request, view, known, wanted, asked, is_at_once=is_at_once)
+    _begin(exchange, request, view, known, asked, is_at_once=is_at_once)
     return None
 
 
@@ -138,14 +137,10 @@ def _wanted(exchange: Exchange, request: FetchRequest, topics: Topics, view: Rec
         if len(found) + len(topic.partitions) > MAX_PARTITIONS:
             return []
         name = virtual_topics(exchange).name_of(*key)
-        for one in in_steps(topic.partitions):
-            if one.last_fetched_epoch != _NO_EPOCH:
-                return []
-            known = view.partition(kind, key, one.partition)
-            known.place = view.place_of(name, one.partition)
-            is_part = len(partitions.all_of(PhysicalPartition(one.partition))) > len(readers[one.partition])
-            known.note_reader(view.number, one.fetch_offset, now_ns, is_part=is_part)
-            found.append(Wanted((key, one.partition), one, known))
+        some = wanted_of(topic.partitions, readers, partitions, view, kind, key, name, now_ns)
+        if some is None:
+            return []
+        found += some
     return found
 
 
@@ -160,15 +155,13 @@ def _wait(least_ns: int, now_ns: int, began_ns: int, due_ns: int, rounds: int) -
 
 def _need(known: KnownPartitions, now_ns: int, due_ns: int, rounds: int) -> OthersPoll | None:
     """Return whose answers a Fetch waits for; None: the broker has to be asked."""
-    ends = frozenset(end for _, end in known.coming)
+    ends = known.ends()
     if ends and not known.missing:
         return OthersPoll(ends, due_ns, rounds=rounds + 1)
-    if rounds < MAX_ROUNDS and any(known.end_of(one.place) is None for one, _ in known.coming):
+    if rounds < MAX_ROUNDS and not known.has_all_ends(known.coming):
         # Without it the broker would have to be asked for these as well.
         return OthersPoll(ends, min(due_ns, now_ns + MOMENT_NS), due_ns=due_ns, rounds=rounds + 1)
-    if rounds or any(known.has_more(one) for one in known.missing):
-        return None
-    if not any(known.has_more(one) for one, _ in known.coming):
+    if rounds or known.has_more(known.missing) or not known.has_more(known.coming):
         return None
     # What is missing is at the end of its log, and the rest is here in a moment.
     return OthersPoll(ends, min(due_ns, now_ns + MOMENT_NS), due_ns=due_ns, rounds=1)
@@ -180,7 +173,7 @@ def _is_enough(view: RecentView, known: KnownPartitions, asked: list[Wanted], si
     It is the first time. After that it has to be much, or there is no room for more; and at some time the rest is asked
     for in any case, for no other connection may read it.
     """
-    if any(known.end_of(one.place) is None for one in asked):
+    if not known.has_all_ends(asked):
         return False
     if not view.left_out:
         return True
@@ -194,7 +187,7 @@ def _has_company(view: RecentView, asked: list[Wanted], now_ns: int) -> bool:
 
 def _is_too_far(view: RecentView, known: KnownPartitions, asked: list[Wanted]) -> bool:
     """Whether what the broker would send now cannot be kept, as others have still to read what is."""
-    return any(known.has_more(one) for one in asked) and view.tenant.is_full
+    return known.has_more(asked) and view.tenant.is_full
 
 
 def _bound(request: FetchRequest, asked: list[Wanted]) -> None:
@@ -206,36 +199,12 @@ def _bound(request: FetchRequest, asked: list[Wanted]) -> None:
     asked.sort(key=lambda one: one.known.brought_ns)
 
 
-def _answer(
-    request: FetchRequest, wanted: list[Wanted], given: dict[Place, RecentAnswer], known: KnownPartitions
-) -> FetchResponse:
-    is_committed = request.isolation_level == COMMITTED
-    topics: dict[TopicKey, Any] = {}
-    for place, _, _ in in_steps(wanted):
-        bounds, answer = known.end_of(place), given.get(place)
-        assert bounds is not None, "a partition of which no end is known is asked for"
-        part = _partition(place, bounds, is_committed=is_committed)
-        if answer is not None:
-            part.records, part.aborted_transactions = answer.records, _transactions(answer)
-        _add(topics, place, part)
-    return FetchResponse(session_id=0, responses=list(topics.values()))
-
-
-def _transactions(known: RecentAnswer) -> list[Any] | None:
-    if known.aborted is None:
-        return None
-    kind = FetchResponse.AbortedTransaction
-    return [kind(producer_id=one, first_offset=first) for one, first in known.aborted]
-
-
-def _partition(place: Place, bounds: Bounds, *, is_committed: bool) -> Any:
-    return FetchResponse.PartitionData(
-        partition_index=place[1],
-        high_watermark=bounds.high_watermark,
-        last_stable_offset=bounds.last_stable_offset,
-        log_start_offset=bounds.log_start_offset,
-        aborted_transactions=[] if is_committed else None,
-        records=b"",
+def _answer(given: Mapping[Place, RecentAnswer], known: KnownPartitions) -> FetchResponse:
+    kind = FetchResponse.FetchableTopicResponse
+    topics = known.answer(given).items()
+    return FetchResponse(
+        session_id=0,
+        responses=[kind(topic=name, topic_id=by_id, partitions=some) for (name, by_id), some in topics],
     )
 
 
@@ -252,7 +221,6 @@ def _begin(
     request: FetchRequest,
     view: RecentView,
     known: KnownPartitions,
-    wanted: list[Wanted],
     asked: list[Wanted],
     *,
     is_at_once: bool,
@@ -264,12 +232,10 @@ def _begin(
         request: what is sent.
         view: of the connection.
         known: where the logs end of what is not asked for.
-        wanted: what the client asks for.
         asked: what the broker is asked for, in this order.
         is_at_once: whether there are records, so that the broker is not to wait for any.
     """
     sent = {one.place: one for one in asked}
-    left_out = [(one.place, known.end_of(one.place)) for one in wanted if one.place not in sent]
     topics = {(topic.topic, topic.topic_id): topic for topic in in_steps(request.topics)}
     for topic in topics.values():
         topic.partitions = []
@@ -279,13 +245,16 @@ def _begin(
     if is_at_once:
         request.max_wait_ms = request.min_bytes = 0
     poll, now_ns = SharedPoll(), view.store.now_ns()
-    for _, one, partition in in_steps(asked):
-        offset, epoch, most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
-        partition.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
+    for each in in_steps(asked):
+        offset, epoch, most = (
+            each.one.fetch_offset,
+            each.one.current_leader_epoch,
+            each.one.partition_max_bytes,
+        )
+        each.known.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
     most = sum(max(0, one.one.partition_max_bytes) for one in asked)
     view.tenant.expect(poll.end, min(request.max_bytes, MAX_BYTES, most))
-    bounds = [(place, end) for place, end in left_out if end is not None]
-    exchange.keep(_SHARED, SharedFetch(poll, sent, bounds, view.tenant.generation))
+    exchange.keep(_SHARED, SharedFetch(poll, sent, known.left_out(sent), view.tenant.generation))
 
 
 # -- when the answer has come
@@ -298,7 +267,7 @@ def add_left_out(exchange: Exchange, response: FetchResponse) -> None:
         return
     topics = {(topic.topic, topic.topic_id): topic for topic in in_steps(response.responses)}
     for place, bounds in in_steps(shared.left_out):
-        _add(topics, place, _partition(place, bounds, is_committed=False))
+        _add(topics, place, told(place[1], bounds, is_committed=False))
     response.responses = list(topics.values())
 
 
@@ -322,7 +291,8 @@ def keep(exchange: Exchange, place: Place, partition: Any, records: bytes | memo
         return
     if partition.preferred_read_replica != _NO_REPLICA or partition.high_watermark < 0:
         return
-    _, one, known = shared.sent[place]
+    sent = shared.sent[place]
+    one, known = sent.one, sent.known
     now_ns = view.store.now_ns()
     bounds = Bounds(
         one.current_leader_epoch,

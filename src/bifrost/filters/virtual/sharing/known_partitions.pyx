@@ -1,0 +1,173 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What is known of the physical partitions that one Fetch asks for: each is in one of these states.
+
+    kept      an answer with its offset is here
+    coming    the Fetch of another connection is at the broker, and is likely to bring it
+    missing   neither: only the broker can tell
+
+The state says nothing of where the log ends: that is known of a partition whenever a broker has answered of late.
+
+A consumer asks for all of its partitions each time, and most have nothing new: so the look at them is compiled.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+
+from bifrost.filters.virtual.division import fields_of
+from bifrost.tenancy.recent_records.recent_partition import LATE_NS
+from bifrost.wire.codec import copy_struct
+from bifrost.wire.messages import FetchResponse
+
+from bifrost.tenancy.recent_records.recent_partition cimport Bounds, RecentAnswer, RecentPartition
+from bifrost.wire.steps cimport python_step
+
+COMMITTED = 1
+
+cdef int64_t LATE = LATE_NS
+cdef int32_t NO_EPOCH = -1
+cdef object PARTITION = FetchResponse.PartitionData(records=b"")
+cdef tuple FIELDS = fields_of(FetchResponse.PartitionData)
+
+
+@cython.final
+cdef class Wanted:
+    cdef readonly tuple place
+    cdef readonly object one
+    cdef readonly RecentPartition known
+    cdef int64_t offset, most
+    cdef int32_t epoch
+    cdef Bounds bounds                # where the log begins and ends, if a broker has said so of late
+    cdef RecentAnswer kept
+    cdef object coming                # when the Fetch of another connection ends that is likely to bring it
+    cdef bint is_missing
+
+    cdef Bounds end(self):
+        return self.bounds if self.kept is None else self.kept.bounds
+
+
+def wanted_of(list partitions not None, dict readers not None, partition_map not None, view not None, tuple kind not None,
+              tuple key not None, str name not None, int64_t now_ns):
+    cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio, index
+    cdef Wanted wanted
+    cdef list found = []
+    number = view.number
+    for one in partitions:
+        python_step()
+        if <int32_t>one.last_fetched_epoch != NO_EPOCH:
+            return None
+        wanted = Wanted.__new__(Wanted)
+        index = one.partition
+        wanted.place, wanted.one, wanted.known = (key, index), one, view.partition(kind, key, index)
+        wanted.offset, wanted.epoch, wanted.most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
+        if wanted.known.place is None:
+            wanted.known.place = view.place_of(name, index)
+        sharing = ratio if ratio else (virtual - index + physical - 1) // physical
+        wanted.known.note_reader(number, wanted.offset, now_ns, sharing > len(readers[index]))
+        found.append(wanted)
+    return found
+
+
+@cython.final
+cdef class KnownPartitions:
+    cdef bint is_committed
+    cdef list all
+    cdef readonly list kept, coming, missing
+
+    def __init__(self, request not None, list wanted not None, int64_t now_ns, *, bint has_waited):
+        cdef Wanted each
+        cdef int64_t least = request.min_bytes
+        self.is_committed = request.isolation_level == COMMITTED
+        self.all, self.kept, self.coming, self.missing = wanted, [], [], []
+        for each in wanted:
+            python_step()
+            each.bounds = each.known.bounds(each.epoch, now_ns)
+            each.kept = each.known.find(each.offset, each.epoch, each.most, now_ns)
+            if each.kept is not None:
+                self.kept.append(each)
+                continue
+            each.coming = each.known.poll(
+                each.offset, each.epoch, each.most, least, not has_waited, now_ns - LATE if self.more_of(each) else 0
+            )
+            if each.coming is None:
+                each.is_missing = True
+                self.missing.append(each)
+            else:
+                self.coming.append(each)
+
+    cdef bint more_of(self, Wanted each) noexcept:
+        """Whether the broker has records for a partition at once, as far as is known."""
+        if each.bounds is None:
+            return True
+        return (each.bounds.last_stable_offset if self.is_committed else each.bounds.high_watermark) > each.offset
+
+    def has_more(self, list some not None):
+        cdef Wanted each
+        for each in some:
+            if self.more_of(each):
+                return True
+        return False
+
+    def ends(self):
+        return frozenset([(<Wanted>each).coming for each in self.coming])
+
+    def has_all_ends(self, list some not None):
+        cdef Wanted each
+        for each in some:
+            if each.end() is None:
+                return False
+        return True
+
+    def given(self, int64_t most):
+        cdef Wanted each
+        cdef dict found = {}
+        cdef int64_t size = 0
+        for each in self.kept:
+            python_step()
+            if not found or size + len(each.kept.records) <= most:
+                found[each.place] = each.kept
+                size += len(each.kept.records)
+        return found, size
+
+    def unknown(self):
+        cdef Wanted each
+        return [each for each in self.all if each.is_missing or each.end() is None]
+
+    def left_out(self, dict sent not None):
+        cdef Wanted each
+        return [(each.place, each.end()) for each in self.all if each.place not in sent and each.end() is not None]
+
+    def answer(self, dict given not None):
+        cdef Wanted each
+        cdef dict topics = {}
+        cdef RecentAnswer answer
+        cdef list partitions
+        for each in self.all:
+            python_step()
+            part = told(each.place[1], each.end(), self.is_committed)
+            answer = given.get(each.place)
+            if answer is not None:
+                part.records = answer.records
+                part.aborted_transactions = transactions(answer)
+            key = each.place[0]
+            partitions = topics.get(key)
+            if partitions is None:
+                partitions = topics[key] = []
+            partitions.append(part)
+        return topics
+
+
+cpdef object told(int32_t index, Bounds bounds, bint is_committed):
+    return copy_struct(PARTITION, FIELDS, {
+        "partition_index": index,
+        "high_watermark": bounds.high_watermark,
+        "last_stable_offset": bounds.last_stable_offset,
+        "log_start_offset": bounds.log_start_offset,
+        "aborted_transactions": [] if is_committed else None,
+    })
+
+
+cdef list transactions(RecentAnswer answer):
+    if answer.aborted is None:
+        return None
+    kind = FetchResponse.AbortedTransaction
+    return [kind(producer_id=one, first_offset=first) for one, first in answer.aborted]

@@ -1,0 +1,210 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The virtual partitions that one Fetch reads, by the physical ones that have their records.
+
+    request   virtual partitions v, w of p, each at its offset ──▶ p, from the lowest of what is to be fetched for them
+    answer    p and its records ──▶ v and w, each with its own records and the end of its own partition
+
+Most partitions of a Fetch have nothing new, and a consumer asks for all of them each time: so both ways are compiled.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+
+from bifrost.tenancy.virtual_partitions.partition_end import least_end
+from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, UnfitBatch, own_records
+from bifrost.wire.codec import copy_struct
+from bifrost.wire.error_codes import ErrorCode
+
+from bifrost.tenancy.virtual_partitions.scanned_offsets cimport ScannedOffsets
+from bifrost.wire.steps cimport python_step
+
+cdef int64_t FAR = 0x7FFFFFFFFFFFFFFF
+cdef int CORRUPT_MESSAGE = ErrorCode.CORRUPT_MESSAGE
+cdef int UNSUPPORTED_FORMAT = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+
+
+@cython.final
+cdef class FetchReader:
+    cdef readonly int32_t partition, group, leader_epoch
+    cdef readonly int64_t offset, asked
+
+
+@cython.final
+cdef class FetchReaders:
+    cdef readonly dict by_group
+
+    def __len__(self):
+        return len(self.by_group)
+
+    cdef int64_t lowest(self) except? -2:
+        """Where the broker was asked from."""
+        cdef FetchReader reader
+        cdef int64_t lowest = FAR
+        for reader in self.by_group.values():
+            lowest = min(lowest, reader.asked)
+        return lowest
+
+    cdef dict offsets(self):
+        """The offset at which the consumer of each group is."""
+        return {reader.group: reader.offset for reader in self.by_group.values()}
+
+    cdef list parts(self, partition, tuple fields):
+        """Return a partition of the answer for each reader; the last one is the broker's own."""
+        cdef FetchReader reader
+        cdef list made = []
+        cdef Py_ssize_t left = len(self.by_group)
+        for reader in self.by_group.values():
+            python_step()
+            left -= 1
+            made.append(copy_struct(partition, fields, {}) if left else partition)
+        for part, reader in zip(made, self.by_group.values()):
+            part.partition_index = reader.partition
+        return made
+
+
+def ask(dict readers not None, list partitions not None, tuple key not None, partition_map not None,
+        ScannedOffsets scanned not None, set has_start not None, begin_of not None, refuse not None):
+    cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio
+    cdef int32_t number, group, index, epoch, leader_epoch
+    cdef int64_t offset, asked, most
+    cdef dict wanted = {}
+    cdef tuple place
+    cdef FetchReader reader
+    cdef FetchReaders sharing
+    for one in partitions:
+        python_step()
+        number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
+        if not 0 <= number < virtual:
+            refuse(number)
+            continue
+        if ratio:
+            index, group = number // ratio, number % ratio
+        else:
+            group, index = number // physical, number % physical
+        place = (key, number)
+        asked = scanned.after(place, offset, leader_epoch)
+        if asked == offset and place not in has_start and scanned.may_begin(place, offset):
+            asked = begin_of(index, group, offset)
+        reader = FetchReader.__new__(FetchReader)
+        reader.partition, reader.group, reader.leader_epoch = number, group, leader_epoch
+        reader.offset, reader.asked = offset, asked
+        sharing = readers.get(index)
+        if sharing is None:
+            sharing = readers[index] = FetchReaders.__new__(FetchReaders)
+            sharing.by_group = {}
+        sharing.by_group[group] = reader
+        known = wanted.get(index)
+        if known is None:
+            most, epoch = max(0, <int64_t>one.partition_max_bytes), max(-1, leader_epoch)
+        else:
+            most = max(<int64_t>known.partition_max_bytes, <int64_t>one.partition_max_bytes)
+            epoch = max(<int32_t>known.current_leader_epoch, leader_epoch)
+        if known is None or asked < <int64_t>known.fetch_offset:
+            one.partition, one.fetch_offset = index, asked
+            known = wanted[index] = one
+        known.partition_max_bytes, known.current_leader_epoch = most, epoch
+    return list(wanted.values())
+
+
+@cython.final
+cdef class FetchDivision:
+    cdef ScannedOffsets scanned
+    cdef bint is_committed
+    cdef tuple fields
+    cdef object keep, refuse
+    cdef readonly int64_t own_bytes, foreign_bytes
+    cdef readonly bint has_no_room
+
+    def __init__(self, ScannedOffsets scanned not None, tuple fields not None, *, bint is_committed, keep, refuse not None):
+        self.scanned, self.fields, self.is_committed = scanned, fields, is_committed
+        self.keep, self.refuse = keep, refuse
+
+    def divided(self, list partitions not None, tuple key not None, dict readers not None, bint is_keyed):
+        cdef FetchReaders sharing
+        cdef list shown = [], parts
+        for partition in partitions:
+            python_step()
+            index = partition.partition_index
+            sharing = readers.get(index)
+            if sharing is None:
+                continue
+            parts = sharing.parts(partition, self.fields)
+            if partition.error_code:
+                self.refuse(key, list(zip(parts, sharing.by_group.values())))
+            else:
+                self.give(key, index, partition, sharing, parts, is_keyed)
+            shown += parts
+        return shown
+
+    cdef int give(self, tuple key, index, partition, FetchReaders sharing, list parts, bint is_keyed) except -1:
+        """Give each virtual partition its own records, and its own end as far as the answer reaches that.
+
+        Of the last part the records and ends are still those of the physical partition, which may be kept.
+        """
+        cdef FetchReader reader
+        cdef int64_t end = partition.high_watermark, stable = partition.last_stable_offset
+        cdef int64_t lowest = sharing.lowest(), read_to = 0, position, fetched_to
+        cdef dict positions = {}, own_of = {}
+        cdef list aborts = []
+        cdef tuple place
+        records = partition.records
+        if self.is_committed and stable >= 0:
+            end = min(end, stable)
+        if not self.scanned.has_room(len(sharing.by_group)):
+            self.has_no_room = True
+        if records:
+            try:
+                own = own_records(
+                    records, sharing.offsets(), self.until(end, partition.log_start_offset, sharing), is_keyed
+                )
+            except UnfitBatch as unfit:
+                for part in parts:
+                    part.records = b""
+                    part.error_code = UNSUPPORTED_FORMAT if unfit.fault == OLD_FORMAT else CORRUPT_MESSAGE
+                return 0
+            own_of, positions, read_to, aborts = own.records, own.positions, own.end, own.aborts
+            self.own_bytes += own.own_bytes
+            self.foreign_bytes += len(records) - own.own_bytes
+        if self.keep is not None:
+            self.keep((key, index), partition, records or b"", read_to)
+        for part, each in zip(parts, sharing.by_group.values()):
+            python_step()
+            reader, position = each, each.offset
+            if records:
+                part.records, position = own_of[reader.group], positions[reader.group]
+            if part.aborted_transactions:
+                part.aborted_transactions = aborted(part.aborted_transactions, aborts, reader.offset)
+            place = (key, reader.partition)
+            if reader.asked < reader.offset and read_to:
+                self.scanned.note_begun(place, reader.offset)
+            fetched_to = max(read_to, lowest, reader.asked)
+            self.scanned.note(place, position, fetched_to, reader.leader_epoch)
+            if 0 <= end <= fetched_to:
+                part.high_watermark, part.last_stable_offset = position, min(stable, position)
+        return 0
+
+    cdef int64_t until(self, int64_t end, int64_t log_start, FetchReaders sharing) except? -2:
+        """Before which offset a marker ends that stands behind a consumer's last own batch.
+
+        A consumer that is before the start of the log, which nothing can bring back, is moved to it.
+        """
+        if not self.scanned.has_room(len(sharing.by_group)):
+            return FAR
+        return max(<int64_t>least_end(end), log_start)
+
+
+cdef list aborted(list transactions, list aborts, int64_t offset):
+    """The aborted transactions of a physical partition that a consumer at an offset has to know.
+
+    The broker names those that end behind the lowest offset that it was asked for. A consumer that is further would look
+    for the markers of those that end before its own, and drop what the same producer has committed since.
+    """
+    cdef list found = []
+    for one in transactions:
+        python_step()
+        for producer_id, marker in aborts:
+            if producer_id == one.producer_id and one.first_offset <= marker < offset:
+                break
+        else:
+            found.append(one)
+    return found

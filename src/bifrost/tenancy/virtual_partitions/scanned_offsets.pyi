@@ -1,0 +1,40 @@
+"""What a connection has fetched without a record for the virtual partition: see scanned_offsets.pyx."""
+
+from collections.abc import Hashable
+
+MAX_PARTITIONS: int
+"""Virtual partitions of which a connection remembers it: some 3 MiB. Beyond them a marker moves the consumer to the end
+of what was fetched, so its committed offset can be behind the end that ListOffsets says."""
+LIMIT: str
+"""What the metrics call `MAX_PARTITIONS`."""
+
+class ScannedOffsets:
+    """Those of one connection, by virtual partition."""
+
+    without_start: set[Hashable]
+    """Partitions whose offset was out of range: they may only have been left behind by what is deleted."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+
+    def after(self, partition: Hashable, offset: int, leader_epoch: int) -> int:
+        """Return from where on to fetch for a consumer that is at an offset."""
+
+    def may_begin(self, partition: Hashable, offset: int) -> bool:
+        """Whether the log may be read from its beginning for a consumer that is at an offset: once, or it would come no
+        further than others have read."""
+
+    def note_begun(self, partition: Hashable, offset: int) -> None:
+        """Note that it was."""
+
+    def has_room(self, partitions: int) -> bool:
+        """Whether so many more can be remembered."""
+
+    def note(self, partition: Hashable, offset: int, end: int, leader_epoch: int) -> None:
+        """Remember that nothing is the partition's own from an offset to the end of what was fetched."""
+
+    def forget(self, partition: Hashable) -> None:
+        """Forget a partition."""
+
+    def __len__(self) -> int:
+        """Return of how many partitions something is remembered."""
