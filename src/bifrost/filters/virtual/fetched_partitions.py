@@ -194,20 +194,22 @@ def _name_once(topic: Any, first: Any) -> None:
 
 def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap, exchange: Exchange) -> None:
     """Put the physical partitions of a topic in the place of the virtual ones, each with the lowest offset."""
-    has_headers, virtual = exchange.api_version >= _FIRST_WITH_HEADERS, virtual_topics(exchange)
+    virtual = virtual_topics(exchange)
+    has_headers, starts = exchange.api_version >= _FIRST_WITH_HEADERS, virtual.starts
     name = virtual.name_of(*key).encode()
     at_brokers = bytes(virtual.namespace.names.physical_topic(VirtualTopic(name)))
 
     def begin_of(physical: int, group: int, offset: int) -> int:
-        return virtual.starts.begin_of((at_brokers, physical), group, offset)
+        return starts.begin_of((at_brokers, physical), group, offset)
 
     def refuse(number: int, error: int = NO_PARTITION) -> None:
         fetched.refused.setdefault(key, []).append(_refused(number, error))
 
     readers = fetched.readers.setdefault(key, {})
     if has_headers:
-        some, starts = topic.partitions, fetched.has_start
-        topic.partitions = ask(readers, some, key, partitions, _scanned(exchange), starts, begin_of, refuse)
+        some, begins = topic.partitions, begin_of if starts.has_any else None
+        scanned, has_start = _scanned(exchange), fetched.has_start
+        topic.partitions = ask(readers, some, key, partitions, scanned, has_start, begins, refuse)
         return
     for one in in_steps(topic.partitions):
         known = partitions.has(one.partition)

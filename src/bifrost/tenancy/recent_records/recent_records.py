@@ -27,8 +27,8 @@ from bifrost.tenancy.recent_records.recent_partition import (
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
 
 MAX_PARTITIONS = 2048
-"""Physical partitions that are known of a tenant, by account and kind of request; beyond it those go that were not used
-for the longest. A client may name any number."""
+"""Physical partitions that are known of a tenant, by account and kind of request; beyond it those of the topics go that
+were not used for the longest. A client may name any number; a topic has 1,000 at the most."""
 OVERHEAD_BYTES = 512
 """What an answer counts beside its records."""
 FULL_PART = 3
@@ -43,19 +43,41 @@ Hold = Callable[[str, bytes], "Held | None"]
 """Returns a frame, given with its length, without that in memory that counts for a tenant; None: there is no room."""
 
 
+class RecentTopic(dict[int, RecentPartition]):
+    """What is known of the partitions of one topic for clients of one account that ask alike, by number.
+
+    A consumer asks for hundreds of them each time, so they are found by their numbers alone.
+    """
+
+    __slots__ = ("_tenant", "is_forgotten")
+
+    def __init__(self, tenant: TenantRecent) -> None:
+        """Know nothing yet."""
+        super().__init__()
+        self._tenant = tenant
+        self.is_forgotten = False
+        """Whether it made room for others while a request was being looked at."""
+
+    def __missing__(self, number: int) -> RecentPartition:
+        self._tenant.make_place(self)
+        made = self[number] = RecentPartition(self._tenant.open_connections)
+        return made
+
+
 class TenantRecent:
     """What is known of one tenant."""
 
     __slots__ = (
         "_beginners",
+        "_count_of_partitions",
         "_expected",
         "_store",
         "bytes",
         "generation",
         "open_connections",
-        "partitions",
         "queue",
         "tenant",
+        "topics",
     )
 
     def __init__(self, store: RecentRecords, tenant: str) -> None:
@@ -64,7 +86,9 @@ class TenantRecent:
         """How many are held; and how often all was forgotten: an answer to a Fetch from before that is not kept."""
         self.open_connections: set[int] = set()
         """The numbers of the views whose connections have not ended."""
-        self.partitions: OrderedDict[Hashable, RecentPartition] = OrderedDict()
+        self.topics: OrderedDict[Hashable, RecentTopic] = OrderedDict()
+        """That which was asked for last is the last one."""
+        self._count_of_partitions = 0
         self.queue: deque[tuple[RecentPartition, RecentAnswer]] = deque()
         """All answers, oldest first. One that was dropped before its turn has no records any more."""
         self._expected = 0
@@ -104,16 +128,36 @@ class TenantRecent:
             del self._beginners[partition.place]
         return any(partition.lacks(one) for one in awaited)
 
-    def partition(self, key: Hashable) -> RecentPartition:
-        """Return what is known of a partition."""
-        found = self.partitions.get(key)
+    def topic(self, key: Hashable) -> RecentTopic:
+        """Return what is known of a topic."""
+        found = self.topics.get(key)
         if found is None:
-            if len(self.partitions) >= MAX_PARTITIONS:
-                self._empty(self.partitions.popitem(last=False)[1])
-            found = self.partitions[key] = RecentPartition(self.open_connections)
+            if len(self.topics) >= MAX_PARTITIONS:
+                self._has_forgotten_first()
+            found = self.topics[key] = RecentTopic(self)
         else:
-            self.partitions.move_to_end(key)
+            self.topics.move_to_end(key)
         return found
+
+    def make_place(self, topic: RecentTopic) -> None:
+        """Forget the topics that were not used for the longest, if there are too many partitions for one more."""
+        if topic.is_forgotten:
+            return
+        while self._count_of_partitions >= MAX_PARTITIONS and self._has_forgotten_first(topic):
+            pass
+        self._count_of_partitions += 1
+
+    def _has_forgotten_first(self, but: RecentTopic | None = None) -> bool:
+        """Forget the topic that was not used for the longest; False: there is no other one."""
+        key = next((key for key, topic in self.topics.items() if topic is not but), None)
+        if key is None:
+            return False
+        forgotten = self.topics.pop(key)
+        forgotten.is_forgotten = True
+        self._count_of_partitions -= len(forgotten)
+        for partition in forgotten.values():
+            self._empty(partition)
+        return True
 
     def has_room(self, records: int) -> bool:
         """Return whether an answer with so many bytes of records can be kept; older ones are dropped for it."""
@@ -166,9 +210,10 @@ class TenantRecent:
     def forget(self) -> None:
         """Forget all: topics were deleted or made, records deleted, or names mean something else."""
         self.generation += 1
-        for partition in self.partitions.values():
-            self._empty(partition)
-            partition.forget()
+        for topic in self.topics.values():
+            for partition in topic.values():
+                self._empty(partition)
+                partition.forget()
         self.queue.clear()
 
     def _empty(self, partition: RecentPartition) -> None:
@@ -295,13 +340,13 @@ class RecentView:
         """Await nothing more of the connection, which has ended: nothing is kept for it."""
         self.tenant.open_connections.discard(self.number)
 
-    def partition(self, *key: Hashable) -> RecentPartition:
-        """Return what is known of a partition.
+    def topic(self, *key: Hashable) -> RecentTopic:
+        """Return what is known of the partitions of a topic.
 
         Args:
             key: what decides a broker's answer beside the connection: see filters/virtual/sharing/shared_fetches.py.
         """
-        return self.tenant.partition((self._key, *key))
+        return self.tenant.topic((self._key, *key))
 
     def place_of(self, topic: str, partition: int) -> Hashable:
         """Return what a physical partition is called, however a request names its topic."""

@@ -37,7 +37,7 @@ def ask(
     partition_map: PartitionMap,
     scanned: ScannedOffsets,
     has_start: AbstractSet[tuple[TopicKey, int]],
-    begin_of: Callable[[int, int, int], int],
+    begin_of: Callable[[int, int, int], int] | None,
     refuse: Callable[[int], object],
 ) -> list[Any]:
     """Return the physical partitions of a topic in place of the virtual ones, each with the lowest offset.
@@ -49,7 +49,8 @@ def ask(
         partition_map: of the topic.
         scanned: what the connection has fetched.
         has_start: virtual partitions for which the broker was asked where the log begins.
-        begin_of: returns where to read from, given a physical partition, a group and the consumer's offset.
+        begin_of: returns where to read from, given a physical partition, a group and the consumer's offset; None: from
+            that offset.
         refuse: is told of each virtual partition that there is not.
     """
 

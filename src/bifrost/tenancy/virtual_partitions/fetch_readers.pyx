@@ -63,7 +63,7 @@ cdef class FetchReaders:
 
 
 def ask(dict readers not None, list partitions not None, tuple key not None, partition_map not None,
-        ScannedOffsets scanned not None, set has_start not None, begin_of not None, refuse not None):
+        ScannedOffsets scanned not None, set has_start not None, begin_of, refuse not None):
     cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio
     cdef int32_t number, group, index, epoch, leader_epoch
     cdef int64_t offset, asked, most
@@ -83,7 +83,7 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
             group, index = number // physical, number % physical
         place = (key, number)
         asked = scanned.after(place, offset, leader_epoch)
-        if asked == offset and place not in has_start and scanned.may_begin(place, offset):
+        if begin_of is not None and asked == offset and place not in has_start and scanned.may_begin(place, offset):
             asked = begin_of(index, group, offset)
         reader = FetchReader.__new__(FetchReader)
         reader.partition, reader.group, reader.leader_epoch = number, group, leader_epoch

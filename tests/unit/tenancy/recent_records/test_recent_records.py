@@ -32,9 +32,11 @@ def store() -> RecentRecords:
     return made
 
 
-def keep(view: RecentView, begin: int, partition: int = 0, size: int = SIZE) -> RecentPartition:
+def keep(
+    view: RecentView, begin: int, partition: int = 0, size: int = SIZE, topic: str = "orders"
+) -> RecentPartition:
     """Keep an answer of ten offsets, if there is room."""
-    known = view.partition("orders", partition)
+    known = view.topic(topic)[partition]
     bounds = Bounds(3, begin + 10, begin + 10, 0, NOW[0])
     if view.tenant.has_room(size):
         view.tenant.keep(known, RecentAnswer(begin, begin + 10, 100, bounds, None, bytes(size)))
@@ -49,8 +51,8 @@ def test_connections_of_one_account_at_one_broker_share(store: RecentRecords) ->
     first, second = (store.view("acme", "kafka", ("acme",), "app", 1) for _ in range(2))
     keep(first, 0)
 
-    assert second.partition("orders", 0).find(0, 3, 100, NOW[0]) is not None
-    assert second.partition("orders", 1).find(0, 3, 100, NOW[0]) is None
+    assert second.topic("orders")[0].find(0, 3, 100, NOW[0]) is not None
+    assert second.topic("orders")[1].find(0, 3, 100, NOW[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_connections_of_one_account_at_one_broker_share(store: RecentRecords) ->
 def test_nothing_is_given_to_others(store: RecentRecords, tenant: str, key: tuple[object, ...]) -> None:
     keep(store.view("acme", "kafka", ("acme",), "app", 1), 0)
 
-    assert not store.view(tenant, *key).partition("orders", 0).answers
+    assert not store.view(tenant, *key).topic("orders")[0].answers
 
 
 def test_the_oldest_go_first_at_the_bound_of_a_tenant(store: RecentRecords) -> None:
@@ -82,7 +84,7 @@ def test_the_oldest_go_first_at_the_bound_of_a_tenant(store: RecentRecords) -> N
 
 def test_what_a_connection_behind_needs_stays(store: RecentRecords) -> None:
     view = store.view("acme")
-    behind = view.partition("orders", 0)
+    behind = view.topic("orders")[0]
     behind.note_reader(view.number, 1, NOW[0], is_part=True)
     for number in (0, 10, 20, 30, 40):
         known = keep(view, number)
@@ -101,7 +103,7 @@ def test_what_a_connection_behind_needs_stays(store: RecentRecords) -> None:
 def test_what_is_needed_makes_room_for_another_tenant(store: RecentRecords) -> None:
     views = [store.view(name) for name in ("acme", "globex", "initech")]
     for view in views[:2]:
-        view.partition("orders", 0).note_reader(view.number, 0, NOW[0], is_part=True)
+        view.topic("orders")[0].note_reader(view.number, 0, NOW[0], is_part=True)
         for number in range(4):
             keep(view, number)
     for number in range(3):
@@ -167,23 +169,50 @@ def test_a_partition_keeps_some_answers(store: RecentRecords) -> None:
     assert (begins(known), store.bytes) == ([], 0)
 
 
-def test_partitions_that_are_not_used_are_forgotten(
+def test_topics_that_are_not_used_are_forgotten(
     store: RecentRecords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 3)
+    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 4)
     view = store.view("acme")
-    for partition in (0, 1, 2):
-        keep(view, 5, partition)
-    view.partition("orders", 0)
-    keep(view, 5, 3)
+    for topic, partition in (("orders", 0), ("payments", 0), ("payments", 1), ("refunds", 0)):
+        keep(view, 5, partition, topic=topic)
+    unused = view.topic("payments")
+    for topic in ("orders", "refunds"):
+        view.topic(topic)
+    keep(view, 5, 1)
 
-    assert store.bytes == 3 * EACH
+    assert (store.bytes, view.topic("orders").keys()) == (3 * EACH, {0, 1})
     assert sum(len(answer.records) for _, answer in view.tenant.queue) == 3 * SIZE
-    assert begins(view.partition("orders", 0)) == [5]
-    assert begins(view.partition("orders", 1)) == []
+    assert unused.is_forgotten
+    assert begins(unused[0]) == []
+    assert unused[2].find(5, 3, 100, NOW[0]) is None, "a request may still be looking at it"
+    keep(view, 5, 0, topic="payments")
+    assert [name for _, name in view.tenant.topics] == ["refunds", "orders", "payments"]
     NOW[0] += FRESH_NS
     store.drop_stale()
     assert store.bytes == 0
+
+
+def test_a_topic_alone_keeps_all_of_its_partitions(
+    store: RecentRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 2)
+    view = store.view("acme")
+    for partition in range(3):
+        keep(view, 5, partition)
+
+    assert (store.bytes, len(view.topic("orders"))) == (3 * EACH, 3)
+
+
+def test_topics_without_partitions_have_a_bound(
+    store: RecentRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 2)
+    view = store.view("acme")
+    for topic in ("orders", "payments", "refunds"):
+        view.topic(topic)
+
+    assert [name for _, name in view.tenant.topics] == ["payments", "refunds"]
 
 
 def test_what_is_forgotten_of_a_tenant_is_not_given(store: RecentRecords) -> None:
@@ -206,7 +235,7 @@ def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
         NOW[0] += chance.choice((0, 0, 1, FRESH_NS // 8))
         view = chance.choice(views)
         partition = chance.randrange(5)
-        view.partition("orders", partition).note_reader(
+        view.topic("orders")[partition].note_reader(
             chance.choice((view.number, 98, 99)), number - 99, NOW[0], is_part=True
         )
         keep(view, number, partition, chance.choice((0, 10, SIZE, 5 * SIZE)))
@@ -215,7 +244,8 @@ def test_the_bytes_are_right_whatever_comes(store: RecentRecords) -> None:
         held = {
             one.tenant.tenant: sum(
                 len(answer.records) + OVERHEAD_BYTES
-                for known in one.tenant.partitions.values()
+                for topic in one.tenant.topics.values()
+                for known in topic.values()
                 for answer in known.answers
             )
             for one in views
@@ -233,7 +263,7 @@ def test_frames_leave_less_room(store: RecentRecords) -> None:
     left = [10 * EACH]
     store.spare = lambda: left[0]
     view = store.view("acme")
-    view.partition("orders", 0).note_reader(view.number, 0, NOW[0], is_part=True)
+    view.topic("orders")[0].note_reader(view.number, 0, NOW[0], is_part=True)
     for number in (0, 10, 20):
         known = keep(view, number)
     left[0] = 2 * EACH
@@ -269,9 +299,9 @@ def test_a_fetch_of_more_than_the_bound_waits_for_an_empty_store_alone(store: Re
 def test_what_others_have_read_is_kept_for_connections_that_are_about_to_begin(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
     second.note_beginner("orders", 0)
-    first.partition("orders", 0).place = first.place_of("orders", 0)
+    first.topic("orders")[0].place = first.place_of("orders", 0)
     for begin in range(0, 60, 10):
-        first.partition("orders", 0).note_reader(first.number, begin, NOW[0], is_part=True)
+        first.topic("orders")[0].note_reader(first.number, begin, NOW[0], is_part=True)
         known = keep(first, begin)
     assert begins(known) == [0, 10, 20, 30], "later ones are not kept"
 
@@ -284,7 +314,7 @@ def test_nothing_of_another_partition_is_kept_for_them(store: RecentRecords) -> 
     first, second, other = store.view("acme", "kafka"), store.view("acme", "kafka"), store.view("acme", "x")
     second.note_beginner("orders", 1)
     other.note_beginner("orders", 0)
-    known = first.partition("orders", 0)
+    known = first.topic("orders")[0]
     known.place = first.place_of("orders", 0)
     known.note_reader(first.number, 50, NOW[0], is_part=True)
     for begin in range(0, 60, 10):
@@ -296,7 +326,7 @@ def test_nothing_of_another_partition_is_kept_for_them(store: RecentRecords) -> 
 def test_they_are_awaited_for_a_moment(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
     second.note_beginner("orders", 0)
-    known = first.partition("orders", 0)
+    known = first.topic("orders")[0]
     known.place = first.place_of("orders", 0)
     NOW[0] += FRESH_NS
     known.note_reader(first.number, 50, NOW[0], is_part=True)
@@ -321,7 +351,7 @@ def test_a_bounded_number_of_them_is_known(store: RecentRecords) -> None:
 
 def test_nothing_is_kept_for_a_connection_that_has_ended(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
-    known = first.partition("orders", 0)
+    known = first.topic("orders")[0]
     for view in (second, first):
         known.note_reader(view.number, 0, NOW[0], is_part=False)
     for begin in range(0, 60, 10):
@@ -341,7 +371,7 @@ def test_a_beginner_that_has_ended_is_not_awaited(store: RecentRecords) -> None:
     first, second = store.view("acme", "kafka"), store.view("acme", "kafka")
     second.note_beginner("orders", 0)
     second.end()
-    known = first.partition("orders", 0)
+    known = first.topic("orders")[0]
     known.place = first.place_of("orders", 0)
     known.note_reader(first.number, 50, NOW[0], is_part=True)
     for begin in range(0, 60, 10):

@@ -50,14 +50,14 @@ def wanted_of(list partitions not None, dict readers not None, partition_map not
     cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio, index
     cdef Wanted wanted
     cdef list found = []
-    number = view.number
+    number, topic = view.number, view.topic(kind, key)
     for one in partitions:
         python_step()
         if <int32_t>one.last_fetched_epoch != NO_EPOCH:
             return None
         wanted = Wanted.__new__(Wanted)
         index = one.partition
-        wanted.place, wanted.one, wanted.known = (key, index), one, view.partition(kind, key, index)
+        wanted.place, wanted.one, wanted.known = (key, index), one, topic[index]
         wanted.offset, wanted.epoch, wanted.most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
         if wanted.known.place is None:
             wanted.known.place = view.place_of(name, index)

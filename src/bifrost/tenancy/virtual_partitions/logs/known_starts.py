@@ -41,6 +41,11 @@ class KnownStarts:
         """Know nothing yet."""
         self._known: OrderedDict[Place, KnownStart] = OrderedDict()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is known of any log."""
+        return bool(self._known)
+
     def of(self, place: Place, begin: int, end: int, now_ms: int) -> KnownStart | None:
         """Return what is known of a log that begins and ends there now; None: nothing, or of another one."""
         known = self._known.get(place)
@@ -65,7 +70,7 @@ class KnownStarts:
         Returns:
             Where the log begins, if that is near and no record of the group lies between; else the offset.
         """
-        known = self._known.get(place) if self._known else None
+        known = self._known.get(place)
         if known is None or known.firsts.get(group) != offset:
             return offset
         return known.begin if offset < known.near else offset
