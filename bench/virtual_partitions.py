@@ -1,8 +1,8 @@
 """`make bench-virtual`: what 1,000 virtual partitions on 100 cost beside 100 partitions that are what they seem.
 
 One tenant of one gateway has a topic of either kind, so the two are one process in turns. Readers go on where each
-answer has ended, as consumers do; the one of virtual partitions has all that share a physical one, as it is in a group
-with no more members than there are physical partitions. Latencies and throughput stand beside those of a direct
+answer has ended, as consumers do; the one of virtual partitions has all that share a physical one. Beside it a group
+reads everything whose members have one of those each. Latencies and throughput stand beside those of a direct
 connection.
 """
 
@@ -31,6 +31,7 @@ from bench.percentiles import percentile
 from bench.subjects import PLAINTEXT, Space, Subject, physical
 from bench.table import Table
 from bench.topics import BATCH_BYTES, RECORD_BYTES, is_produced
+from bench.virtual_group import FilledTopic, cpu_s_per_gib, fill
 from bench.workloads import Workload
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
@@ -45,6 +46,8 @@ PRODUCE_TO_PLAIN, CONSUME_TO_PLAIN, MEMORY_MIB = 1.25, 2.0, 200.0
 ADDED_P99_MS, OPEN_LOOP_MB_S, TO_DIRECT = 3.0, 20, 0.9
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 CONNECTIONS = 4
+MEMBERS = VIRTUAL // PHYSICAL
+"""Of the group that reads everything: each has one virtual partition of each physical one."""
 LEADERS_TIMEOUT_S = 60.0
 _KEPT = {"retention.ms": -1}
 _SMALL = {
@@ -63,11 +66,13 @@ class Pace:
     seconds: float = 0.6
     batches: int = 30
     """Of each virtual partition that is read."""
+    batches_of_group: int = 2
+    """Likewise, of those that a group reads."""
     open_s: float = 2.0
     """An open loop."""
 
 
-QUICK = Pace(1, 0.3, 10, 1.0)
+QUICK = Pace(1, 0.3, 10, 1, 1.0)
 
 
 def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
@@ -81,7 +86,7 @@ def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
     subject, _ = running.enter_context(started)
     memory = Table("resident memory", PLAINTEXT, "MiB", 1)
     memory.add("after the start", WAYS[1], subject.resident_mib())
-    ends = _make_topics(subject, pace)
+    ends, whole = _make_topics(subject, pace), _fill_whole(subject, pace)
     bulk = Table("cost of bytes", PLAINTEXT, "CPU s/GiB", 2)
     for number in range(pace.rounds):
         for way in WAYS if number % 2 else WAYS[::-1]:
@@ -90,6 +95,8 @@ def _measure(running: ExitStack, is_quick: bool) -> list[Table]:
                 bulk.add(row, way, sample.cpu_s_per_gib)
             sample = _read(subject, ends[way], pace.seconds)
             bulk.add("consume v12, all that share a partition", way, sample.cpu_s_per_gib)
+            spent = cpu_s_per_gib(subject, whole[way], MEMBERS)
+            bulk.add("consume v12, a group of ten, each one of those that share a partition", way, spent)
     beside = _beside_direct(laboratory, subject, pace)
     _use_all(subject)
     memory.add("most, with all of 1,000 written to, read and listed", WAYS[1], subject.peak_mib())
@@ -136,6 +143,19 @@ def _make_topics(subject: Subject, pace: Pace) -> dict[str, dict[int, dict[int, 
                 ends[way][place][partition] = _write(client, f"{kind}-consumed", partition)
     client.close()
     return ends
+
+
+def _fill_whole(subject: Subject, pace: Pace) -> dict[str, FilledTopic]:
+    """Create and fill the topics that a group reads from their starts to their ends."""
+    client, found = subject.connect(), dict[str, FilledTopic]()
+    size = VIRTUAL * pace.batches_of_group * len(record_batch(BATCH_BYTES, RECORD_BYTES)[0])
+    for way, kind, count in ((WAYS[0], PLAIN, PHYSICAL), (WAYS[1], DIVIDED, VIRTUAL)):
+        name = f"{kind}-whole"
+        _create(client, name, count, _KEPT)
+        batches = pace.batches_of_group * (VIRTUAL // count)
+        found[way] = FilledTopic(name, fill(client, name, batches, _write, count), size)
+    client.close()
+    return found
 
 
 def _write(client: RawClient, topic: str, partition: int) -> int:
