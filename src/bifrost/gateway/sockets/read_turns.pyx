@@ -21,10 +21,10 @@ cdef enum:
     READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
     READ_BYTES = 16384
     BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
-    MOST_BYTES = 4194304  # with the small reads, each counted as a whole one: at most 256. Where each begins a frame
-                          # in new memory that takes 8 ms, else 2
+    MOST_BYTES = 2097152  # with the small reads, each counted as a whole one: at most 128. Where each begins a frame
+                          # in new memory that takes 4 ms, else 1
     OWN_BYTES = 131072   # a tenant's own in each turn: eight reads
-    ALL_BYTES = 6291456  # with those of many tenants
+    ALL_BYTES = 3145728  # with those of many tenants
 
 
 cdef class Readable(Watched):

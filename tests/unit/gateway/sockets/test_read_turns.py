@@ -17,12 +17,12 @@ READS = 16
 """Records that one connection gets at once."""
 TURN = 64
 """Records that one turn reads, before the last connection of it: 1 MiB."""
-MOST = 256
-"""Reads of one turn, with those of one record: 4 MiB."""
+MOST = 128
+"""Reads of one turn, with those of one record: 2 MiB."""
 OWN = 8
 """Reads that a tenant has of its own."""
-ALL = 384
-"""Reads of one turn where there are many tenants: 6 MiB."""
+ALL = 192
+"""Reads of one turn where there are many tenants: 3 MiB."""
 ENDS = MOST // 4
 """Connections that end in one turn: an end counts as three reads beside its own."""
 
@@ -61,7 +61,8 @@ def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next
     loop, many = busy(500, 100)
     for one in many:
         one.is_ready()
-    assert [one.got for one in many] == [READS] * 4 + [1] * (MOST - TURN) + [0] * 304
+    read = 4 + MOST - TURN
+    assert [one.got for one in many] == [READS] * 4 + [1] * (MOST - TURN) + [0] * (len(many) - read)
     for _ in range(2):
         loop.turn()
         for one in many:
@@ -176,7 +177,7 @@ def test_a_connection_that_is_paused_leaves_its_turn_to_others() -> None:
 
 def test_many_small_reads_do_not_keep_large_ones_small() -> None:
     loop, many = busy(1, 100)
-    small = [Busy(loop, 0) for _ in range(200)]
+    small = [Busy(loop, 0) for _ in range(MOST - READS)]
     for one in small:
         one.socket.records.append(b"small")
         one.is_ready()
