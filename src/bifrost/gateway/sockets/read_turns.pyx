@@ -3,7 +3,7 @@
 
 Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
 would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
-and those with more to read queue: the next turn begins with them, in order. After some hundred small reads the rest of
+and those with more to read queue: the next turn begins with them, in order. After a hundred small reads the rest of
 the connections is left to the next turn, in which the event loop says again that they are ready. Those of a tenant that has
 not been read much in the turn are read even then, so that no tenant waits for another's thousand connections. A
 connection that ends counts as several reads.

@@ -58,7 +58,7 @@ def test_one_turn_reads_many_busy_connections_only_so_far() -> None:
 
 
 def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next() -> None:
-    loop, many = busy(500, 100)
+    loop, many = busy(180, 100)
     for one in many:
         one.is_ready()
     read = 4 + MOST - TURN
