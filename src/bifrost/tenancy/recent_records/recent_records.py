@@ -210,11 +210,15 @@ class TenantRecent:
     def forget(self) -> None:
         """Forget all: topics were deleted or made, records deleted, or names mean something else."""
         self.generation += 1
+        # All answers are in the queue, those of topics as well that made room for others before their answers came.
+        for partition, answer in self.queue:
+            partition.answers.clear()
+            if not answer.is_dropped:
+                self._drop(answer)
+        self.queue.clear()
         for topic in self.topics.values():
             for partition in topic.values():
-                self._empty(partition)
                 partition.forget()
-        self.queue.clear()
 
     def _empty(self, partition: RecentPartition) -> None:
         for answer in partition.answers:

@@ -193,6 +193,21 @@ def test_topics_that_are_not_used_are_forgotten(
     assert store.bytes == 0
 
 
+def test_what_came_for_a_topic_that_was_forgotten_is_counted_and_goes_with_the_rest(
+    store: RecentRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_records, "MAX_PARTITIONS", 1)
+    view = store.view("acme")
+    asked = view.topic("orders")[0]
+    keep(view, 5, topic="payments")
+    assert asked not in [one for topic in view.tenant.topics.values() for one in topic.values()]
+    view.tenant.keep(asked, RecentAnswer(5, 15, 100, Bounds(3, 15, 15, 0, NOW[0]), None, bytes(SIZE)))
+    assert store.bytes == 2 * EACH
+    store.forget("acme")
+
+    assert (store.bytes, store.held["acme"], begins(asked)) == (0, 0, [])
+
+
 def test_a_topic_alone_keeps_all_of_its_partitions(
     store: RecentRecords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
