@@ -53,7 +53,6 @@ from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once, one_by_one
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
-from bifrost.gateway.sockets.descriptor_table import make_room
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
@@ -185,7 +184,6 @@ class Gateway:
         """
         loop = asyncio.get_running_loop()
         self.internal_errors.install(loop)
-        make_room(self.limits.max_connections)
         if stop is None or hurry is None:
             stop, hurry = asyncio.Event(), asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -28,7 +28,7 @@ from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.fetch_readers import FetchDivision, FetchReader, FetchReaders, ask
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
-from bifrost.tenancy.virtual_partitions.scanned_offsets import LIMIT, ScannedOffsets
+from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchResponse, ListOffsetsRequest
 from bifrost.wire.steps import in_steps
@@ -43,6 +43,8 @@ _FIRST_WITH_HEADERS = 4
 
 _EARLIEST, _BY_NAME_AND_OFFSET = -2, 1
 """ListOffsetsRequest.EARLIEST_TIMESTAMP, and the first version that answers with one offset."""
+_LIMIT = "virtual_partitions_scanned"
+"""What the metrics call `MAX_PARTITIONS` of scanned_offsets.pyx."""
 _COMMITTED = 1
 """Isolation level of a consumer that gets no records of open transactions."""
 
@@ -161,7 +163,7 @@ def _divide(exchange: Exchange, fetched: _Fetched, response: Any) -> None:
         is_keyed = partitions is not None and partitions.is_keyed
         topic.partitions = division.divided(topic.partitions, key, readers, is_keyed)
     if division.has_no_room:
-        virtual.hit(LIMIT)
+        virtual.hit(_LIMIT)
     fetched.own_bytes, fetched.foreign_bytes = division.own_bytes, division.foreign_bytes
 
 

@@ -9,6 +9,7 @@ from bifrost.config.config_source import ConfigSource
 from bifrost.config.model import Config
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.gateway import Gateway
+from bifrost.gateway.sockets.descriptor_table import make_room
 from bifrost.gateway.workers.cpus import worker_count
 
 
@@ -27,6 +28,7 @@ def run(config: Config, source: ConfigSource, worker_command: Sequence[str] = ()
     """
     workers = worker_count(config.proxy.workers)
     if workers == 1:
+        make_room(config.proxy.limits.max_connections)
         return uvloop.run(Gateway(config, source).run())
     if sys.platform != "linux":
         raise StartError(f"proxy.workers is {workers}: more than one worker needs Linux")

@@ -19,6 +19,7 @@ from bifrost.gateway.errors import BrokerError, StartError
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.loop.loop_guard import keep
 from bifrost.gateway.reload.reconfiguration import Prepared, prepare
+from bifrost.gateway.sockets.descriptor_table import make_room
 from bifrost.gateway.workers.channel import Channel, Message, Refused
 from bifrost.gateway.workers.handover import Handover, loads
 from bifrost.gateway.workers.shared_counters import SharedCounters
@@ -94,6 +95,7 @@ class Worker:
         living: asyncio.Task[None] | None = None
         try:
             gateway = Gateway(handover.config, None, peers)
+            make_room(handover.config.proxy.limits.max_connections)
             self._gateway.set_result(gateway)
             self._peers.set_result(peers)
             living = loop.create_task(keep("member", lambda: peers.live(gateway)))

@@ -4,9 +4,8 @@ from collections.abc import Hashable
 
 MAX_PARTITIONS: int
 """Virtual partitions of which a connection remembers it: some 3 MiB. Beyond them a marker moves the consumer to the end
-of what was fetched, so its committed offset can be behind the end that ListOffsets says."""
-LIMIT: str
-"""What the metrics call `MAX_PARTITIONS`."""
+of what was fetched, so its committed offset can be behind the end that ListOffsets says. The metrics call it
+`virtual_partitions_scanned`."""
 
 class ScannedOffsets:
     """Those of one connection, by virtual partition."""

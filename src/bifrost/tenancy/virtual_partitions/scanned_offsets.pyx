@@ -13,7 +13,6 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 MAX_PARTITIONS = 10_000
-LIMIT = "virtual_partitions_scanned"
 
 
 @cython.final
