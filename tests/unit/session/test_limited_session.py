@@ -99,7 +99,7 @@ def test_a_fetch_is_charged_when_its_answer_comes_and_is_told_on_every_way(
 def test_records_of_other_virtual_partitions_are_not_charged(stage: Stage) -> None:
     divided(stage, "orders")
     session = limited(stage, consumer_byte_rate=1000)
-    log = stored(*[0] * 3, *[1] * 30)
+    log = stored(*[0] * 30, *[1] * 300)
     answer = fetched(PHYSICAL, records=log)
     own_bytes = len(log) // 11
 
