@@ -131,6 +131,8 @@ class Exchange:
     """What the broker of the connection can be asked for; None: it is not known."""
     is_first: bool = False
     """Whether no request of the connection before it awaits an answer."""
+    left_out_bytes: int = 0
+    """Bytes of the broker's answer that the client is not given: records of virtual partitions it did not ask for."""
     stand_in: Message | None = None
     """What the request is answered with in place of the broker, with virtual names; filters see it as a broker's
     answer. None: the broker is asked. The session sets it back if there is no room for it."""

@@ -365,23 +365,28 @@ class ClientSession(AnsweringSession):
         is_decoded = reason == Reason.FOR_FILTERS or (is_told and not plan.begins_with_throttle)
         is_decoded = is_decoded or (awaited.exchange is not None and awaited.exchange.wants_response)
         segments, physical, counted = rewritten_response(awaited, frame, offset, head, is_decoded=is_decoded)
-        throttle_ms = 0
-        if is_told or (segments is None and plan.has_throttle):
-            throttle_ms = self.throttle_ms(awaited, 4 + len(frame))
-        if segments is not None and throttle_ms:
-            put_throttle(segments, 4 + (offset if head is None else len(head)), throttle_ms)
-        elif segments is None:
+        if segments is None:
             self._namespace.take_unresolved()
             decided = decoded_response(
-                self._namespace, self._scope, awaited, frame, offset, head, throttle_ms, self._responses.met
+                self._namespace,
+                self._scope,
+                awaited,
+                frame,
+                offset,
+                head,
+                self.throttle_ms,
+                self._responses.met,
             )
             if not isinstance(decided, list):
                 return decided
             segments = decided
+        elif is_told and (throttle_ms := self.throttle_ms(awaited, 4 + len(frame))):
+            put_throttle(segments, 4 + (offset if head is None else len(head)), throttle_ms)
         metering.count_answer(self._meter, self._namespace, awaited, counted, segments)
         count_errors(awaited, physical, segments)
         awaited.finish(sum(map(len, segments)), came_ns)
-        self.charge_response(awaited, 4 + len(frame))
+        left_out = 0 if awaited.exchange is None else awaited.exchange.left_out_bytes
+        self.charge_response(awaited, 4 + len(frame) - left_out)
         self.to_client += [*segments, *self._in_flight.complete()]
         self._note_kept(self._responses)
         return FORWARD

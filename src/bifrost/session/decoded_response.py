@@ -1,6 +1,6 @@
 """Handles a broker's response that takes longer than the hot path: rewritten in slices, or decoded for the filters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bifrost.filters import namespace as translation
@@ -76,7 +76,7 @@ def decoded_response(
     frame: Buffer,
     offset: int,
     head: bytes | None,
-    throttle_ms: int = 0,
+    throttle_of: Callable[[Awaited, int], int],
     met: Mapping[type[Need], Need] = NOTHING_MET,
 ) -> list[Buffer] | ResponseStep:
     """Pass a response through the filters.
@@ -88,7 +88,8 @@ def decoded_response(
         frame: the response, without its length.
         offset: where its body begins.
         head: the header for the client; None to keep the broker's.
-        throttle_ms: how long the client is told to wait, if the response has a place for it, in milliseconds.
+        throttle_of: returns how long the client is told to wait for an answer of so many bytes, in milliseconds. It is
+            called if the response has a place for it.
         met: the needs that were met for the response.
     Returns:
         The frame for the client with its length, in one piece if it has an error or the journal counts it, as both are
@@ -106,7 +107,7 @@ def decoded_response(
             frame = prune(plan.owned, frame, offset, names.own_names(entity).shared_prefix)
     response: Any = decode(plan.response.layout, frame, offset)
     head = head or bytes(frame[:offset])
-    decided = _filtered(namespace, scope, awaited, response, frame, head, throttle_ms, met)
+    decided = _filtered(namespace, scope, awaited, response, frame, head, throttle_of, met)
     release_large(plan.response.layout, response, frame)
     return decided
 
@@ -118,7 +119,7 @@ def _filtered(
     response: Any,
     frame: Buffer,
     head: bytes,
-    throttle_ms: int,
+    throttle_of: Callable[[Awaited, int], int],
     met: Mapping[type[Need], Need],
 ) -> list[Buffer] | ResponseStep:
     plan = awaited.lane.plan
@@ -136,7 +137,8 @@ def _filtered(
             return filtered
     if exchange.read_later:
         awaited.lane.load.broker_left_ns -= exchange.read_later * READ_BATCH_NS
-    if plan.has_throttle and throttle_ms:
+    size = 4 + len(frame) - exchange.left_out_bytes
+    if plan.has_throttle and (throttle_ms := throttle_of(awaited, size)):
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
     if plan.api_key == ApiKey.FETCH and awaited.lane.usage is None and not _has_error(response):
         return encode_in_pieces(plan.response.layout, response, head, frame)

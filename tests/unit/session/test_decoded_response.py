@@ -19,7 +19,9 @@ def decoded(stage: Stage, response: Message, api_key: ApiKey, version: int) -> b
     awaited = Awaited(1, new_lane(api_key, version), exchange)
     frame = response_frame(response, version, 1)
     offset = 5 if awaited.lane.plan.response.is_flexible_header else 4
-    segments = decoded_response(stage.namespaces["acme"], exchange.scope, awaited, frame, offset, None)
+    segments = decoded_response(
+        stage.namespaces["acme"], exchange.scope, awaited, frame, offset, None, lambda *_: 0
+    )
     return b"".join(segments) if isinstance(segments, list) else segments
 
 

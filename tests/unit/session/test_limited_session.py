@@ -17,9 +17,11 @@ from bifrost.wire.errors import WireError
 from bifrost.wire.messages import ProduceResponse
 from support.physical_names import physical_name
 from support.stage import messages
+from support.stage.divided import divided
 from support.stage.messages import fetch, fetched, produce, produced
 from support.stage.playbook import read_response, request_frame, response_frame
 from support.stage.stage import Stage
+from unit.filters.virtual.test_fetched_partitions import stored
 
 HEARTBEAT = messages.HeartbeatRequest(group_id="g")
 PRODUCE_RATE, FETCH_RATE = QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE
@@ -92,6 +94,21 @@ def test_a_fetch_is_charged_when_its_answer_comes_and_is_told_on_every_way(
         assert told.responses[0].partitions[0].records == b"x" * 2000
     assert fast == response_frame(answer, version, 2), "bytes may be used by others"
     assert session.forward_request(request_frame(fetch("orders"), version, 3)) == Reason.OVER_QUOTA
+
+
+def test_records_of_other_virtual_partitions_are_not_charged(stage: Stage) -> None:
+    divided(stage, "orders")
+    session = limited(stage, consumer_byte_rate=1000)
+    log = stored(*[0] * 30, *[1] * 300)
+    answer = fetched(PHYSICAL, records=log)
+    own_bytes = len(log) // 11
+
+    told = exchange(session, fetch("orders"), answer, 12)
+
+    assert len(told.responses[0].partitions[0].records) < own_bytes + 100
+    assert own_bytes - 1000 < told.throttle_time_ms < own_bytes + 200, "a byte takes a millisecond"
+    debt_ms = budget_of(session, "fetched").debt_ns(monotonic_ns()) / 1e6
+    assert own_bytes - 1000 < debt_ms < own_bytes + 200
 
 
 def test_an_answer_that_waited_for_another_one_is_not_decoded_to_tell_it(

@@ -135,6 +135,7 @@ class FetchedPartitionsFilter:
         if not is_shared:
             sharing.add_left_out(exchange, response)
             _divide(exchange, fetched, response)
+            exchange.left_out_bytes = fetched.foreign_bytes
         if not response.error_code:
             _add_refused(response, fetched)
         if not fetched.is_counted:
