@@ -367,15 +367,9 @@ class ClientSession(AnsweringSession):
         segments, physical, counted = rewritten_response(awaited, frame, offset, head, is_decoded=is_decoded)
         if segments is None:
             self._namespace.take_unresolved()
+            met = self._responses.met
             decided = decoded_response(
-                self._namespace,
-                self._scope,
-                awaited,
-                frame,
-                offset,
-                head,
-                self.throttle_ms,
-                self._responses.met,
+                self._namespace, self._scope, awaited, frame, offset, head, self.throttle_ms, met
             )
             if not isinstance(decided, list):
                 return decided

@@ -4,18 +4,12 @@ from collections.abc import Container, Hashable, Mapping
 
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
 
-FRESH_NS: int
-"""How long an answer stands, in nanoseconds: what was deleted, truncated or made anew meanwhile is noticed so late."""
 GONE_NS: int
 """How long a connection is known after its last Fetch, in nanoseconds."""
-MAX_READERS: int
-"""Connections whose place is known, those that asked last: with `MAX_PARTITIONS` some MiB of a tenant at the most."""
 MAX_POLLS: int
 """Fetches that others may join: groups that are at other places read by others."""
 LATE_NS: int
 """How long a Fetch that has records to bring counts as on its way, in nanoseconds: a broker may be stuck with it."""
-MAX_ANSWERS: int
-"""Most answers that are kept of a partition: at its end there may be one for each record."""
 
 class Bounds:
     """Where the log begins and ends, as a broker has said last."""

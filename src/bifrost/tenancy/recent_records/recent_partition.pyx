@@ -12,12 +12,11 @@ has records of a few.
 cimport cython
 from libc.stdint cimport UINT64_MAX, int32_t, int64_t, uint64_t
 
-FRESH_NS = 2_000_000_000
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_READERS
+
 GONE_NS = 10_000_000_000
-MAX_READERS = 16
 MAX_POLLS = 4
 LATE_NS = 1_000_000_000
-MAX_ANSWERS = 256
 
 cdef int64_t FRESH = FRESH_NS, GONE = GONE_NS
 cdef Py_ssize_t MOST_READERS = MAX_READERS, MOST_POLLS = MAX_POLLS

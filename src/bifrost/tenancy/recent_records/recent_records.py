@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from itertools import count, islice
+from typing import TYPE_CHECKING
 
-from bifrost.tenancy.recent_records.recent_partition import (
-    FRESH_NS,
-    MAX_ANSWERS,
-    MAX_READERS,
-    RecentAnswer,
-    RecentPartition,
-)
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_ANSWERS, MAX_READERS
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
+
+if TYPE_CHECKING:
+    from bifrost.tenancy.recent_records.recent_partition import RecentAnswer, RecentPartition
 
 MAX_PARTITIONS = 2048
 """Physical partitions that are known of a tenant, by account and kind of request; beyond it those of the topics go that
@@ -43,7 +41,7 @@ Hold = Callable[[str, bytes], "Held | None"]
 """Returns a frame, given with its length, without that in memory that counts for a tenant; None: there is no room."""
 
 
-class RecentTopic(dict[int, RecentPartition]):
+class RecentTopic(dict[int, "RecentPartition"]):
     """What is known of the partitions of one topic for clients of one account that ask alike, by number.
 
     A consumer asks for hundreds of them each time, so they are found by their numbers alone.
@@ -59,6 +57,10 @@ class RecentTopic(dict[int, RecentPartition]):
         """Whether it made room for others while a request was being looked at."""
 
     def __missing__(self, number: int) -> RecentPartition:
+        from bifrost.tenancy.recent_records.recent_partition import (
+            RecentPartition,  # memory, for who needs it
+        )
+
         self._tenant.make_place(self)
         made = self[number] = RecentPartition(self._tenant.open_connections)
         return made

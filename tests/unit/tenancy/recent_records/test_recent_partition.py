@@ -1,9 +1,8 @@
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_READERS
 from bifrost.tenancy.recent_records.recent_partition import (
-    FRESH_NS,
     GONE_NS,
     LATE_NS,
     MAX_POLLS,
-    MAX_READERS,
     Bounds,
     RecentAnswer,
     RecentPartition,

@@ -3,10 +3,8 @@ import random
 import pytest
 
 from bifrost.tenancy.recent_records import recent_records
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_ANSWERS, MAX_READERS
 from bifrost.tenancy.recent_records.recent_partition import (
-    FRESH_NS,
-    MAX_ANSWERS,
-    MAX_READERS,
     Bounds,
     RecentAnswer,
     RecentPartition,

@@ -10,7 +10,8 @@ from bifrost.filters.virtual.sharing.shared_fetches import (
     MOMENT_NS,
     ROOM_NS,
 )
-from bifrost.tenancy.recent_records.recent_partition import FRESH_NS, LATE_NS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS
+from bifrost.tenancy.recent_records.recent_partition import LATE_NS
 from bifrost.tenancy.recent_records.recent_records import OVERHEAD_BYTES, RecentRecords
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from unit.filters.virtual.sharing.fetches import LOG, MS, NOW, VERSION, answered, asked, fetch, met, need_of

@@ -8,7 +8,7 @@ from bifrost.authentication.accounts import Account
 from bifrost.filters.virtual.sharing import shared_fetches
 from bifrost.filters.virtual.sharing.shared_fetches import BEFORE_NS
 from bifrost.session.client_session import ClientSession
-from bifrost.tenancy.recent_records.recent_partition import FRESH_NS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS
 from bifrost.tenancy.recent_records.recent_records import RecentRecords
 from bifrost.wire.messages import FetchResponse
 from support.physical_names import physical_name

@@ -1,0 +1,8 @@
+"""How long and how much of what brokers have answered is known of one partition."""
+
+FRESH_NS = 2_000_000_000
+"""How long an answer stands, in nanoseconds: what was deleted, truncated or made anew meanwhile is noticed so late."""
+MAX_READERS = 16
+"""Connections whose place is known, those that asked last: with `MAX_PARTITIONS` some MiB of a tenant at the most."""
+MAX_ANSWERS = 256
+"""Most answers that are kept of a partition: at its end there may be one for each record."""
