@@ -17,12 +17,15 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
 from support.brokers.broker_loss import BrokerLoss
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
+from support.clients.raw_operations import metadata_of
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients
+from support.physical_names import physical_name
 from support.virtual_groups import FETCHED, HELD, RECORD_BYTES, SHARED, Group, check, counted, produce
 from support.virtual_topics import RULES, WAIT_S, create
 
@@ -146,6 +149,17 @@ def test_consumers_of_java_share_what_is_fetched(
     assert shared > 0
 
 
+def await_everywhere(kafka: EmbeddedKafka, topic: str) -> None:
+    """Wait until every broker knows a new topic: librdkafka's consumer tells its application of one that does not."""
+    deadline = time.monotonic() + WAIT_S
+    for address in kafka.bootstrap.split(","):
+        host, port = address.split(":")
+        with RawClient.authenticated(Endpoint(host, int(port))) as client:
+            while metadata_of(client, topic)[0].error_code != ErrorCode.NONE:
+                assert time.monotonic() < deadline, f"{address} does not know {topic}"
+                time.sleep(0.05)
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_single_address", [False, True], ids=["by broker", "single address"])
 def test_a_killed_broker_gives_no_wrong_records(
@@ -161,6 +175,7 @@ def test_a_killed_broker_gives_no_wrong_records(
         topic = NewTopic(name, VIRTUAL, 3, config=config)
         admin = AdminClient(endpoint.for_confluent)
         admin.create_topics([topic])[name].result(WAIT_S)
+        await_everywhere(kafka_cluster, physical_name("globex", name))
         group = Group(endpoint, name, name, **ALL)
         group.start()
         loss = BrokerLoss(kafka_cluster, elects_first=False)
