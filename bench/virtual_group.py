@@ -5,7 +5,7 @@ has virtual partitions that follow each other, one of each physical partition. S
 the log, and what one has fetched serves the others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Thread
 
@@ -30,6 +30,15 @@ class FilledTopic:
     """Of all batches, in bytes."""
 
 
+def go_on(positions: dict[int, int], answer: bytes) -> None:
+    """Move positions behind the records that the answer to a Fetch has for their partitions."""
+    for topic in read_response(ApiKey.FETCH, FETCH_VERSION, answer).responses:
+        for one in topic.partitions:
+            assert one.error_code == 0, ErrorCode(one.error_code)
+            if one.records:
+                positions[one.partition_index] = end_after(one.records)
+
+
 class _Member:
     """A consumer: each Fetch names all of its partitions, as clients do that have no fetch session."""
 
@@ -37,7 +46,6 @@ class _Member:
         self._client, self._topic = client, topic
         self._positions = dict.fromkeys(partitions, 0)
         self._buffer = bytearray(1024)
-        self.received = 0
         self.error: BaseException | None = None
 
     def read_all(self) -> None:
@@ -53,23 +61,7 @@ class _Member:
         wanted = fetch(self._topic.name, b"", FETCH_VERSION, list(self._positions.items()))
         self._client.send(request_frame(wanted, FETCH_VERSION, 7))
         answer = bytes(self._client.receive(self._buffer))
-        self.received += len(answer)
-        for topic in read_response(ApiKey.FETCH, FETCH_VERSION, answer).responses:
-            for one in topic.partitions:
-                assert one.error_code == 0, ErrorCode(one.error_code)
-                if one.records:
-                    self._positions[one.partition_index] = end_after(one.records)
-
-
-def fill(
-    client: RawClient, name: str, batches: int, write: Callable[[RawClient, str, int], int], partitions: int
-) -> list[int]:
-    """Write so many batches to each partition of a topic; return where they end."""
-    ends = [0] * partitions
-    for _ in range(batches):
-        for partition in range(partitions):
-            ends[partition] = write(client, name, partition)
-    return ends
+        go_on(self._positions, answer)
 
 
 def cpu_s_per_gib(subject: Subject, topic: FilledTopic, members: int) -> float:

@@ -20,8 +20,8 @@ from statistics import median
 
 from bench.certificates import make_certificate
 from bench.client import RawClient
-from bench.end_to_end import Place, end_after, latencies_ms
-from bench.frames import fetch, produce, read_response, record_batch, request_frame
+from bench.end_to_end import Place, latencies_ms
+from bench.frames import fetch, produce, record_batch, request_frame
 from bench.goals import Goal
 from bench.judged import run_judged
 from bench.kafka import BenchKafka
@@ -31,10 +31,9 @@ from bench.percentiles import percentile
 from bench.subjects import PLAINTEXT, Space, Subject, physical
 from bench.table import Table
 from bench.topics import BATCH_BYTES, RECORD_BYTES, is_produced
-from bench.virtual_group import FilledTopic, cpu_s_per_gib, fill
+from bench.virtual_group import FETCH_VERSION, FilledTopic, cpu_s_per_gib, go_on
 from bench.workloads import Workload
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import CreateTopicsRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest
 
 TENANT, PLAIN, DIVIDED = "divided", "plain", "divided"
@@ -44,7 +43,7 @@ WAYS = ("100 partitions", "1,000 virtual on 100")
 DIRECTLY = "100 partitions, direct"
 PRODUCE_TO_PLAIN, CONSUME_TO_PLAIN, MEMORY_MIB = 1.25, 2.0, 200.0
 ADDED_P99_MS, OPEN_LOOP_MB_S, TO_DIRECT = 3.0, 20, 0.9
-PRODUCE_VERSION, FETCH_VERSION = 9, 12
+PRODUCE_VERSION = 9
 CONNECTIONS = 4
 MEMBERS = VIRTUAL // PHYSICAL
 """Of the group that reads everything: each has one virtual partition of each physical one."""
@@ -152,8 +151,10 @@ def _fill_whole(subject: Subject, pace: Pace) -> dict[str, FilledTopic]:
     for way, kind, count in ((WAYS[0], PLAIN, PHYSICAL), (WAYS[1], DIVIDED, VIRTUAL)):
         name = f"{kind}-whole"
         _create(client, name, count, _KEPT)
-        batches = pace.batches_of_group * (VIRTUAL // count)
-        found[way] = FilledTopic(name, fill(client, name, batches, _write, count), size)
+        ends = [0] * count
+        for _ in range(pace.batches_of_group * (VIRTUAL // count)):
+            ends = [_write(client, name, partition) for partition in range(count)]
+        found[way] = FilledTopic(name, ends, size)
     client.close()
     return found
 
@@ -249,11 +250,7 @@ class _Reader:
     def receive(self) -> int:
         """Take an answer; return its size in bytes."""
         answer = bytes(self._client.receive(self._buffer))
-        for topic in read_response(ApiKey.FETCH, FETCH_VERSION, answer).responses:
-            for one in topic.partitions:
-                assert one.error_code == 0, ErrorCode(one.error_code)
-                if one.records:
-                    self._positions[one.partition_index] = end_after(one.records)
+        go_on(self._positions, answer)
         return len(answer)
 
     def close(self) -> None:

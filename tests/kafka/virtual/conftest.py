@@ -25,14 +25,18 @@ def with_virtual_partitions(config: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
+def warm(kafka: EmbeddedKafka, broker: Endpoint) -> EmbeddedKafka:
+    """A broker that gives producer IDs at once, which gateways ask for with the first records."""
     with RoutedClient(broker) as client:
         warm_up(client)
+    return kafka
+
+
+@pytest.fixture(scope="module")
+def dividing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("dividing")
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": with_virtual_partitions, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 

@@ -17,9 +17,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import DeleteRecordsRequest, ListOffsetsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import warm_up
 from support.clients.record_batches import TIMESTAMP_MS
-from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.java.java_clients import JavaClients
@@ -31,18 +29,14 @@ REFUSED, OUT_OF_RANGE = int(ErrorCode.POLICY_VIOLATION), int(ErrorCode.OFFSET_OU
 
 
 @pytest.fixture(scope="module")
-def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
+def dividing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """The tenant may delete records."""
-    with RoutedClient(broker) as client:
-        warm_up(client)
 
     def adjust(config: dict[str, Any]) -> None:
         config["tenants"][0] |= {"virtual_partitions": RULES, "allow_topic_deletion": True}
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(tmp_path_factory.mktemp("deleting"), kafka.bootstrap, **options) as process:
+    with GatewayProcess(tmp_path_factory.mktemp("deleting"), warm.bootstrap, **options) as process:
         yield process
 
 

@@ -12,8 +12,7 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import FETCH_BY_NAME, await_topic, fetch_request, produce, warm_up
-from support.clients.routed_client import RoutedClient
+from support.clients.raw_operations import FETCH_BY_NAME, await_topic, fetch_request, produce
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.virtual_topics import RULES, WAIT_S
@@ -30,13 +29,9 @@ def adjust(config: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    with RoutedClient(broker) as client:
-        warm_up(client)
+def dividing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust}
-    with GatewayProcess(tmp_path_factory.mktemp("quotas"), kafka.bootstrap, **options) as process:
+    with GatewayProcess(tmp_path_factory.mktemp("quotas"), warm.bootstrap, **options) as process:
         yield process
 
 

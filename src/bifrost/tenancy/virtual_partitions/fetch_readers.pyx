@@ -147,16 +147,17 @@ cdef class FetchDivision:
         cdef dict positions = {}, own_of = {}
         cdef list aborts = []
         cdef tuple place
+        cdef bint has_room = self.scanned.has_room(len(sharing.by_group))
         records = partition.records
         if self.is_committed and stable >= 0:
             end = min(end, stable)
-        if not self.scanned.has_room(len(sharing.by_group)):
+        if not has_room:
             self.has_no_room = True
         if records:
+            # A consumer that is before the start of the log, which nothing can bring back, is moved to it.
+            until = max(least_end(end), partition.log_start_offset) if has_room else FAR
             try:
-                own = own_records(
-                    records, sharing.offsets(), self.until(end, partition.log_start_offset, sharing), is_keyed
-                )
+                own = own_records(records, sharing.offsets(), until, is_keyed)
             except UnfitBatch as unfit:
                 for part in parts:
                     part.records = b""
@@ -182,15 +183,6 @@ cdef class FetchDivision:
             if 0 <= end <= fetched_to:
                 part.high_watermark, part.last_stable_offset = position, min(stable, position)
         return 0
-
-    cdef int64_t until(self, int64_t end, int64_t log_start, FetchReaders sharing) except? -2:
-        """Before which offset a marker ends that stands behind a consumer's last own batch.
-
-        A consumer that is before the start of the log, which nothing can bring back, is moved to it.
-        """
-        if not self.scanned.has_room(len(sharing.by_group)):
-            return FAR
-        return max(<int64_t>least_end(end), log_start)
 
 
 cdef list aborted(list transactions, list aborts, int64_t offset):

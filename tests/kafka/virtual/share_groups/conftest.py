@@ -10,8 +10,6 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import warm_up
-from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -22,11 +20,7 @@ KEYED = {"topics": ["keyed-*"], "virtual": 12, "physical": 4, "compacted": True}
 
 
 @pytest.fixture(scope="module")
-def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    with RoutedClient(broker) as client:
-        warm_up(client)
+def dividing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("dividing_shares")
     key_file = write_key_file(directory / "keks", "payments")
 
@@ -40,7 +34,7 @@ def dividing(
         }
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 

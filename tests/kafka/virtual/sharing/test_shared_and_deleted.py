@@ -13,8 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_no_topic, await_topic, records_of, warm_up
-from support.clients.routed_client import RoutedClient
+from support.clients.raw_operations import await_no_topic, await_topic, records_of
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -25,18 +24,14 @@ SHARED = "kafka_proxy_virtual_partition_shared_fetches_total"
 
 
 @pytest.fixture(scope="module")
-def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
+def dividing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """The tenant may delete records and topics."""
-    with RoutedClient(broker) as client:
-        warm_up(client)
 
     def adjust(config: dict[str, Any]) -> None:
         config["tenants"][0] |= {"virtual_partitions": RULES, "allow_topic_deletion": True}
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(tmp_path_factory.mktemp("forgetting"), kafka.bootstrap, **options) as process:
+    with GatewayProcess(tmp_path_factory.mktemp("forgetting"), warm.bootstrap, **options) as process:
         yield process
 
 

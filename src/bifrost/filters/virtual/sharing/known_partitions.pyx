@@ -39,7 +39,9 @@ cdef class Wanted:
     cdef Bounds bounds                # where the log begins and ends, if a broker has said so of late
     cdef RecentAnswer kept
     cdef object coming                # when the Fetch of another connection ends that is likely to bring it
-    cdef bint is_missing
+
+    cdef bint is_missing(self) noexcept:
+        return self.kept is None and self.coming is None
 
     cdef Bounds end(self):
         return self.bounds if self.kept is None else self.kept.bounds
@@ -89,7 +91,6 @@ cdef class KnownPartitions:
                 each.offset, each.epoch, each.most, least, not has_waited, now_ns - LATE if self.more_of(each) else 0
             )
             if each.coming is None:
-                each.is_missing = True
                 self.missing.append(each)
             else:
                 self.coming.append(each)
@@ -130,7 +131,7 @@ cdef class KnownPartitions:
 
     def unknown(self):
         cdef Wanted each
-        return [each for each in self.all if each.is_missing or each.end() is None]
+        return [each for each in self.all if each.is_missing() or each.end() is None]
 
     def left_out(self, dict sent not None):
         cdef Wanted each

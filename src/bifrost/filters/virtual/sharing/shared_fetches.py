@@ -246,11 +246,8 @@ def _begin(
         request.max_wait_ms = request.min_bytes = 0
     poll, now_ns = SharedPoll(), view.store.now_ns()
     for each in in_steps(asked):
-        offset, epoch, most = (
-            each.one.fetch_offset,
-            each.one.current_leader_epoch,
-            each.one.partition_max_bytes,
-        )
+        it = each.one
+        offset, epoch, most = it.fetch_offset, it.current_leader_epoch, it.partition_max_bytes
         each.known.begin_poll(offset, epoch, most, request.min_bytes, poll.end, now_ns)
     most = sum(max(0, one.one.partition_max_bytes) for one in asked)
     view.tenant.expect(poll.end, min(request.max_bytes, MAX_BYTES, most))
