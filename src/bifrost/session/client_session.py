@@ -128,8 +128,8 @@ class ClientSession(AnsweringSession):
         self._in_flight.abandon()
         if self._meter is not None:
             self._meter.close()
-        if self._proven is not None and self._scope.recent is not None:
-            self._scope.recent.end()
+        if self._recent is not None:
+            self._recent.end()
         return Remains(works, self._until_ns, self._forget_work) if works else None
 
     def _forget_work(self) -> None:

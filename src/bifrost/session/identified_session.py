@@ -33,6 +33,7 @@ from bifrost.wire.headers import read_request_header
 
 if TYPE_CHECKING:
     from bifrost.session.requests.asked_broker import AskedBroker
+    from bifrost.tenancy.recent_records.recent_records import RecentView
 
 _FOR_EVER_NS = 2**63 - 1
 
@@ -62,6 +63,7 @@ class IdentifiedSession(Forwarding):
         self._listing: TopicListing | None = None
         self._absent: AbsentTopics | None = None
         self._asked: AskedBroker | None = None
+        self._recent: RecentView | None = None
         self._last_fetch_session = self._lost_fetch_session = NO_SESSION
         self._has_lost_share_session = False
         self.to_client: list[Buffer] = []
@@ -254,7 +256,7 @@ class IdentifiedSession(Forwarding):
             if rules is None
             else rules.new_view(self.virtual_cluster.upstream, *self._place(user)),
         )
-        self._producer = self._scope.producer
+        self._producer, self._recent = self._scope.producer, self._scope.recent
         self._fetches = self.virtual_cluster.fetch_sessions.of(self._route.node_id, self._namespace.path)
         self._meter = metering.new_meter(self._shared, proven, self.virtual_cluster, *self._about)
         names = lane_names(self._namespace, self._entry.addresses, guard, records, virtual)
