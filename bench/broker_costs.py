@@ -20,8 +20,8 @@ from bench.hostile.shapes import Shape, build
 from bench.subjects import cpu_s_of
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED, served_versions
 from bifrost.wire.messages import (
     CreateTopicsRequest,
     DeleteGroupsRequest,

@@ -6,7 +6,7 @@
 Into src/bifrost/wire: `schemas.json`, the table of every message that a broker receives or answers, in every
 version; `messages.pyi`, the stubs of their classes; `api_keys.py` and `error_codes.py`. To take in a Kafka
 release, name it in RELEASES, write its lock file (`python -m bifrost.jars.lock`) and run this; what
-is not classified in wire/entities.py is not served.
+is not classified in wire/fields/entities.py is not served.
 """
 
 import argparse

@@ -9,8 +9,8 @@ from pathlib import Path
 from bifrost.filters.build import build_plans
 from bifrost.filters.plan import Direction, Plan
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import ANSWERED, REFUSED, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import ANSWERED, REFUSED, entities_of, served_versions
 from bifrost.wire.schema import VersionRange, message_schema, request_schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "protocol-coverage.md"

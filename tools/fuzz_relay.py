@@ -21,8 +21,8 @@ from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.tallies import FETCHES, request_tally, response_tally
 from bifrost.journal.usage import TopicUsage, Usage
-from bifrost.wire.entities import served_versions
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.program import Passage, Peek, Usually, peek
 from bifrost.wire.programs import compile_peek, compile_program
 from bifrost.wire.rewriting import Names

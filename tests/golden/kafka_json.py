@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from bifrost.wire.entities import walk_fields
+from bifrost.wire.fields.entities import walk_fields
 from bifrost.wire.message import Message, Struct
 from bifrost.wire.schema import Field, FieldType, message_schema
 

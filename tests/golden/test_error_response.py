@@ -23,8 +23,8 @@ import pytest
 from bifrost.filters.error_response import error_response
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode_body
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import Message, Struct
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import request_schema, response_schema

@@ -11,9 +11,9 @@ import pytest
 from bifrost.journal.tallies import request_tally, response_tally
 from bifrost.journal.usage import TopicUsage, Usage
 from bifrost.wire.codec import encode
-from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.fields.entities import SERVED, served_versions
 from bifrost.wire.programs import compile_layout, compile_program
 from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema

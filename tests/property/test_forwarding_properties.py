@@ -15,8 +15,8 @@ from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.quotas.quota_entity import DEFAULT, NAMESPACE, QuotaEntity
 from bifrost.tenancy.quotas.quota_key import QuotaKey
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.errors import WireError
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.framer import Framer
 from bifrost.wire.headers import read_request_header
 from bifrost.wire.schema import FieldType, request_schema, response_schema

@@ -7,7 +7,7 @@ import pytest
 
 from bifrost.session import decoded_response
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ListGroupsResponse, ListTransactionsResponse, MetadataResponse
 from bifrost.wire.schema import request_schema

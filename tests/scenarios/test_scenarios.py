@@ -12,8 +12,8 @@ from bifrost.forwarding.turns import Turns
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED, served_versions
 from bifrost.wire.schema import read_version_range, request_schema, response_schema
 from support.physical_names import prefix_of
 from support.stage.hasty_turns import HastyTurns, pausing_everywhere

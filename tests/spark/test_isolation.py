@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bifrost.pipeline.certificates.isolation import NAME_OTHERS
-from bifrost.wire.entities import SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import SERVED, entities_of, served_versions
 from bifrost.wire.schema import request_schema
 from support.journal.journal_records import DAY_MS, HOUR_MS, NOON_MS, Journal
 from support.physical_names import physical_name

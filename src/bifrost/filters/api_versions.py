@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ApiVersionsResponse
 from bifrost.wire.schema import VersionRange

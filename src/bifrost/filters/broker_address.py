@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from bifrost.filters.filter import Exchange, ResponseFilter, Scope
 from bifrost.filters.steps import FORWARD, ResponseStep
 from bifrost.tenancy.brokers import NO_NODE
-from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import entities_of
 from bifrost.wire.message import Message
 from bifrost.wire.schema import Field, message_schema
 from bifrost.wire.steps import in_steps

@@ -44,8 +44,8 @@ from bifrost.filters.users.permitted_users import PermittedUsers
 from bifrost.tenancy.acls.acl_binding import Operation
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED
 
 if TYPE_CHECKING:
     from bifrost.filters.filter import AnyFilter

@@ -14,8 +14,8 @@ from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.codec import release_items
-from bifrost.wire.entities import entities_of
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import entities_of
 from bifrost.wire.message import Message
 from bifrost.wire.schema import Field, FieldType, message_schema
 from bifrost.wire.steps import in_steps

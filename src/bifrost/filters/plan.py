@@ -17,8 +17,8 @@ from typing import cast
 from bifrost.filters.filter import AnyFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import Layout
-from bifrost.wire.entities import ANSWERED, REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import ANSWERED, REFUSED, engine_slots, entities_of, served_versions
 from bifrost.wire.program import (
     SLOT_DECODE,
     SLOT_PARTITION,

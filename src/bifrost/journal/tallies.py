@@ -10,8 +10,8 @@ from functools import cache
 
 from bifrost.journal.usage import Tally
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, entities_of
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import REFUSED, entities_of
 from bifrost.wire.programs import ProgramWriter
 from bifrost.wire.reader import Kind
 from bifrost.wire.schema import Field, FieldType, MessageSchema, request_schema, response_schema

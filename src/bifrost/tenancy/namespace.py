@@ -38,8 +38,8 @@ from bifrost.tenancy.topic_ids import (
     TopicIds,
 )
 from bifrost.tenancy.topic_pages import TopicPages
-from bifrost.wire import entities
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields import entities
 from bifrost.wire.rewriting import Names
 
 if TYPE_CHECKING:

@@ -34,17 +34,6 @@ def untrack(thing: object) -> None:
     A collection visits all other objects, and blocks all connections meanwhile.
     """
 
-def copy_struct(struct: _Struct, names: tuple[str, ...], changes: dict[str, Any]) -> _Struct:
-    """Make a struct with the same fields, but for some; no collection visits it.
-
-    Args:
-        struct: any one.
-        names: all its fields.
-        changes: new values, by field.
-    Raises:
-        AttributeError: it has no such field.
-    """
-
 def release(layout: Layout, message: Struct) -> None:
     """Empty the lists of a message that is no longer needed, and those in its structs, in steps.
 

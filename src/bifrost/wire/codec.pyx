@@ -9,7 +9,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
+from cpython.object cimport PyObject, PyObject_GetAttr
 from cpython.ref cimport Py_XDECREF, _Py_REFCNT
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -28,6 +28,7 @@ from bifrost.wire.reader cimport (
     UUID, Reader, close_frame, fail, need, number_size, open_frame, read_bytes_length, read_count, read_marker,
     read_number, read_string_length, read_varint, step,
 )
+from bifrost.wire.slots cimport set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport pause, python_step
 from bifrost.wire.window cimport window
 
@@ -49,6 +50,7 @@ cdef struct Field:
     bint fresh           # the default is a list or a struct, made anew each time
     int32_t tag          # -1 if none
     int32_t smallest     # bytes that one element takes at least
+    Py_ssize_t slot      # where an object has it
     PyObject* name
     PyObject* default    # None, a value, or () if fresh; the Layout owns all three
     PyObject* layout     # Layout of the struct, or None
@@ -79,7 +81,7 @@ cdef class Layout:
                 raise ValueError(f"{name}.{attribute} is incomplete")
             field = &self.fields[self.count]
             field.kind, field.flags, field.tag, field.smallest = kind, flags, tag, smallest
-            field.name = <PyObject*>attribute
+            field.name, field.slot = <PyObject*>attribute, slot_of(cls, attribute)
             field.default = <PyObject*>default
             field.layout = <PyObject*>layout
             field.fresh = default == ()
@@ -107,7 +109,7 @@ cdef object fresh_struct(Layout layout):
     cdef int i
     PyObject_GC_UnTrack(<void*>struct)
     for i in range(layout.count):
-        PyObject_SetAttr(struct, <object>layout.fields[i].name, fresh_default(&layout.fields[i]))
+        set_slot(struct, layout.fields[i].slot, fresh_default(&layout.fields[i]))
     return struct
 
 
@@ -115,19 +117,6 @@ def untrack(thing not None):
     """Hide an object that is in no cycle from the garbage collector."""
     if PyObject_IS_GC(thing):
         PyObject_GC_UnTrack(<void*>thing)
-
-
-def copy_struct(struct not None, tuple names not None, dict changes not None):
-    """Make a struct with the same fields, but for some."""
-    cdef object made = PyType_GenericAlloc(type(struct), 0), name, value
-    PyObject_GC_UnTrack(<void*>made)
-    for name in names:
-        PyObject_SetAttr(made, name, PyObject_GetAttr(struct, name))
-    for name, value in changes.items():
-        if type(value) is list:
-            PyObject_GC_UnTrack(<void*>value)
-        PyObject_SetAttr(made, name, value)
-    return made
 
 
 def release(Layout layout not None, message not None):
@@ -183,7 +172,7 @@ cdef object decode_struct(Layout layout, Reader* r, object owner):
     for i in range(layout.count):
         field = &layout.fields[i]
         value = decode_field(field, r, owner) if field.flags & PRESENT else fresh_default(field)
-        PyObject_SetAttr(struct, <object>field.name, value)
+        set_slot(struct, field.slot, value)
     if layout.flexible:
         decode_tags(layout, struct, r, owner)
     return struct
@@ -202,7 +191,7 @@ cdef int decode_tags(Layout layout, object struct, Reader* r, object owner) exce
         for i in range(layout.count - layout.tagged, layout.count):
             if layout.fields[i].tag == tag:
                 value = decode_field(&layout.fields[i], r, owner)
-                PyObject_SetAttr(struct, <object>layout.fields[i].name, value)
+                set_slot(struct, layout.fields[i].slot, value)
                 if r.pos != end:
                     fail(r, "tagged field has another size than announced")
                 break
@@ -387,7 +376,7 @@ cdef int encode_struct(Layout layout, object struct, Output* out) except -1:
         field = &layout.fields[i]
         if not field.flags & PRESENT and field.flags & IGNORABLE:
             continue
-        value = PyObject_GetAttr(struct, <object>field.name)
+        value = slot_value(struct, field.slot)
         if field.flags & PRESENT:
             encode_field(layout, field, value, out)
         elif not is_default(field, value):
@@ -403,7 +392,7 @@ cdef int encode_tags(Layout layout, object struct, Output* out) except -1:
     extend(out, 1)[0] = 0
     for i in range(layout.count - layout.tagged, layout.count):
         field = &layout.fields[i]
-        value = PyObject_GetAttr(struct, <object>field.name)
+        value = slot_value(struct, field.slot)
         if is_default(field, value):
             continue
         out.data[count_at] += 1
@@ -434,8 +423,10 @@ cdef bint is_default(Field* field, object value) except -1:
     if field.kind != STRUCT:
         return value == default
     layout = <Layout>field.layout
+    if not isinstance(value, layout.cls):
+        return False  # Which cannot be written.
     for i in range(layout.count):
-        if not is_default(&layout.fields[i], PyObject_GetAttr(value, <object>layout.fields[i].name)):
+        if not is_default(&layout.fields[i], slot_value(value, layout.fields[i].slot)):
             return False
     return True
 

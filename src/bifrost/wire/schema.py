@@ -145,7 +145,7 @@ class Field:
     default: Default
     """The attribute's value when the field is absent. None is null; records always start null."""
     entity_type: str | None
-    """Kafka's own `entityType`, e.g. `topicName`. Most entities have none: wire/entities.py has them all."""
+    """Kafka's own `entityType`, e.g. `topicName`. Most entities have none: wire/fields/entities.py has them all."""
     ignorable: bool
     """Whether a value other than the default may be dropped silently in a version without the field."""
     map_key: bool

@@ -26,8 +26,8 @@ from group_acl_requests import (
 from bifrost.tenancy.acls.access import ACCESS, DENIED_CODES
 from bifrost.tenancy.acls.acl_binding import Operation, PatternType, Permission, ResourceType
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.message import Struct
 from bifrost.wire.messages import CreateAclsRequest, MetadataRequest
 from bifrost.wire.schema import request_schema

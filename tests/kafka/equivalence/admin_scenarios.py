@@ -5,8 +5,8 @@ from __future__ import annotations
 from data_scenarios import ABSENT, ABSENT_ID, DATA, data
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED
 from bifrost.wire.messages import (
     AlterConfigsRequest,
     ApiVersionsRequest,

@@ -15,8 +15,8 @@ from share_scenarios import settled
 from test_every_api import BROKERS_ONLY, SCENARIOS, Scenario
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import Struct
 from bifrost.wire.messages import (
     ApiVersionsRequest,

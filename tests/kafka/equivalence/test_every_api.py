@@ -25,8 +25,8 @@ import transaction_scenarios as transaction
 
 from bifrost.embedded.kafka import DEFAULT_VERSION, EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.schema import request_schema

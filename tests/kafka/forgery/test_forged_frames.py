@@ -11,7 +11,7 @@ import pytest
 from test_forged_requests import FORGED
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED
+from bifrost.wire.fields.entities import REFUSED
 from bifrost.wire.messages import MetadataRequest
 from bifrost.wire.schema import request_schema
 from support.clients.raw_client import RawClient, request_frame

@@ -19,8 +19,8 @@ from test_forged_requests import FORGED, check_alike
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, served_versions
 from bifrost.wire.messages import MetadataRequest
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import pytest
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from support.brokers.kafka_versions import brokers_under_test
 from support.forgery.attackers import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own, forgeries

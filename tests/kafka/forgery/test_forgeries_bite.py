@@ -11,7 +11,7 @@ from test_forged_requests import FORGED
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, served_versions
+from bifrost.wire.fields.entities import REFUSED, served_versions
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from taint_side import Side
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import Message
 from bifrost.wire.messages import InitProducerIdRequest
 from bifrost.wire.schema import Field, FieldType, request_schema

@@ -15,7 +15,7 @@ from taint_search import Exposure, Secret, exposures, exposures_of
 from taint_side import Side
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
+from bifrost.wire.fields.entities import served_versions
 from support.clients.tap import Connection
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim, Victim

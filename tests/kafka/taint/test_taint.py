@@ -43,7 +43,7 @@ from taint_side import Side
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
+from bifrost.wire.fields.entities import SERVED
 from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.brokers.broker_loss import BrokerLoss
 from support.brokers.kafka_versions import brokers_under_test

@@ -21,7 +21,7 @@ from taint_work import LIMIT_S, MAX_SHOWN, Attacker, ends_of, work
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
+from bifrost.wire.fields.entities import SERVED
 from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_operations import topic_id_of, warm_up

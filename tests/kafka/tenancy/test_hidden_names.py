@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED, entities_of
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     AddOffsetsToTxnRequest,

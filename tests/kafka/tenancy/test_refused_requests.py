@@ -9,9 +9,9 @@ import pytest
 from bifrost.filters.refused import REFUSED
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.errors import EncodeError
+from bifrost.wire.fields.entities import SERVED, served_versions
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import (
     AlterPartitionReassignmentsRequest,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from bifrost.wire.entities import UnclassifiedField, entities_of, walk_fields
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import UnclassifiedField, entities_of, walk_fields
 from bifrost.wire.message import Message, message_class
 from bifrost.wire.schema import Field, FieldType, message_schema, request_schema
 from support.clients.record_batches import build_batch

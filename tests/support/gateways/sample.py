@@ -7,8 +7,8 @@ tagged fields are there, and numbers are what no filter minds.
 from collections.abc import Callable
 from typing import Any
 
-from bifrost.wire.entities import UnclassifiedField, entities_of
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import UnclassifiedField, entities_of
 from bifrost.wire.message import Message, Struct, message_class
 from bifrost.wire.schema import Field, FieldType, message_schema
 

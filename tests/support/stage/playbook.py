@@ -25,8 +25,8 @@ from bifrost.session.needs import TURN
 from bifrost.tenancy.topic_bounds import TopicBounds
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.codec import decode, encode
-from bifrost.wire.entities import served_versions
 from bifrost.wire.errors import WireError
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.headers import (
     REQUEST_PREFIX,
     read_request_header,

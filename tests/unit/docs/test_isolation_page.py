@@ -5,7 +5,7 @@ import re
 from bifrost.filters.configs.broker_configs import SHOWN
 from bifrost.filters.refused import REFUSED
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
+from bifrost.wire.fields.entities import served_versions
 from support.pages.doc_pages import page, table
 
 OTHER_NAMES = {

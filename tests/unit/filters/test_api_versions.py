@@ -2,8 +2,8 @@ import pytest
 
 from bifrost.filters.api_versions import common_versions, is_valid, offered_versions
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.schema import VersionRange, all_schemas
 from support.stage import messages
 from support.stage.playbook import client_sends, to_client

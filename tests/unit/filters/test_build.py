@@ -12,7 +12,7 @@ from bifrost.filters.groups.group_heartbeat import ConsumerRegexFilter, EmptyGro
 from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import message_class
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from bifrost.filters.error_places import error_place
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.schema import response_schema
 
 PAIRS = [(api, version) for api in (*SERVED, *REFUSED) for version in served_versions(api) or ()]

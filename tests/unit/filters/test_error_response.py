@@ -9,8 +9,8 @@ from bifrost.filters.error_response import error_response, top_level_error
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode_body
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import Message, message_class
 from bifrost.wire.programs import compile_layout
 from bifrost.wire.schema import Field, FieldType, request_schema

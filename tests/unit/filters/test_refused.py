@@ -1,8 +1,8 @@
 import pytest
 
 from bifrost.filters import refused
-from bifrost.wire import entities
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields import entities
 from bifrost.wire.schema import request_schema
 from support.stage import messages
 from support.stage.playbook import client_sends, to_client

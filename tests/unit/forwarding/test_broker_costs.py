@@ -4,8 +4,8 @@ import pytest
 
 from bifrost.forwarding.broker_costs import LOGGED_ERROR_NS, broker_cost_ns
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED
 from support.physical_names import physical_name
 from support.stage.messages import produce, produced
 from support.stage.playbook import request_frame, response_frame

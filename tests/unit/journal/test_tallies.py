@@ -6,8 +6,8 @@ from bifrost.journal.tallies import request_tally, response_tally
 from bifrost.journal.usage import TopicUsage, Usage
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import encode
-from bifrost.wire.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     DescribeConfigsRequest,

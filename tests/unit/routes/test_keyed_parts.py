@@ -18,8 +18,8 @@ from bifrost.routes.keyed_parts import (
 from bifrost.routes.route_kinds import ROUTE_KINDS, RouteKind
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import encode
-from bifrost.wire.entities import served_versions
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.fields.entities import served_versions
 from bifrost.wire.message import message_class
 from bifrost.wire.messages import (
     DescribeGroupsRequest,

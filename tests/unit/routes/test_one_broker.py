@@ -2,7 +2,7 @@ from typing import Any
 
 from bifrost.routes.one_broker import NAMES_BROKERS, NODE_ID, show_one
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions, walk_fields
+from bifrost.wire.fields.entities import SERVED, served_versions, walk_fields
 from bifrost.wire.messages import (
     DescribeClusterResponse,
     DescribeTopicPartitionsResponse,

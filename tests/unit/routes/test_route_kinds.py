@@ -2,7 +2,7 @@ import pytest
 
 from bifrost.routes.route_kinds import ROUTE_KINDS, RouteKind, route_kind
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import REFUSED, SERVED
+from bifrost.wire.fields.entities import REFUSED, SERVED
 
 
 def test_every_api_that_is_served_or_refused_has_a_route() -> None:

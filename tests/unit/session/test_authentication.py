@@ -5,8 +5,8 @@ import pytest
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.refusal import build_refusal
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import served_versions
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import served_versions
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.messages import metadata

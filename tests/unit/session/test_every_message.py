@@ -16,9 +16,9 @@ from bifrost.session.session_lanes import OWN_APIS
 from bifrost.tenancy.policy import ResourcePolicy
 from bifrost.tenancy.topic_regex import confine
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import ANSWERED, REFUSED, SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import WireError
+from bifrost.wire.fields.entities import ANSWERED, REFUSED, SERVED, entities_of, served_versions
 from bifrost.wire.message import Struct
 from bifrost.wire.schema import Field, FieldType, request_schema, response_schema
 from support.gateways.sample import sample

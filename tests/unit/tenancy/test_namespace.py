@@ -10,9 +10,9 @@ from bifrost.tenancy.remembered_names import (
     MAX_REMEMBERED_REGEX_BYTES,
 )
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS, LISTED_FOR_MS, TopicIds
-from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.fields.entities import SLOT_CLUSTER_ID
 
 OWN, HIDDEN, FOREIGN, UNKNOWN = (
     b"own topic ID....",

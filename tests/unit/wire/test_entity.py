@@ -1,5 +1,5 @@
-from bifrost.wire.entities import SLOT_CLUSTER_ID
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import SLOT_CLUSTER_ID
 from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 
 

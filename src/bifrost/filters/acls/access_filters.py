@@ -38,7 +38,7 @@ from bifrost.filters.acls.transaction_access import (
 from bifrost.filters.filter import AnyFilter
 from bifrost.tenancy.acls.access import ACCESS
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED
+from bifrost.wire.fields.entities import SERVED
 from bifrost.wire.schema import request_schema
 
 _OWN = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

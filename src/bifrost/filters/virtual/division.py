@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bifrost.filters.filter import Exchange, Note
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition, VirtualPartition
-from bifrost.wire.codec import copy_struct
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Struct
+from bifrost.wire.slots import copy_struct
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
@@ -73,14 +72,7 @@ _DIVIDED: Note[_Divided] = Note("divided_by_groups")
 
 def copied(struct: _Struct, **changes: Any) -> _Struct:
     """Return a struct with the same fields, but for some."""
-    kind: Any = type(struct)  # mypy takes it for one that has no hash, as its instances have none.
-    return copy_struct(struct, fields_of(kind), changes)
-
-
-@cache
-def fields_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of a struct's fields."""
-    return tuple(field.name for field in kind.FIELDS)
+    return copy_struct(struct, changes)
 
 
 def in_one_piece(records: Any) -> bytes | memoryview:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
-from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, fields_of, key_of, virtual_topics
+from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, key_of, virtual_topics
 from bifrost.filters.virtual.sharing import shared_fetches as sharing
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.fetch_readers import FetchDivision, FetchReader, FetchReaders, ask
@@ -50,7 +50,6 @@ _COMMITTED = 1
 
 _REQUEST = Shape("topics", "topic", "partitions", "partition")
 _RESPONSE = Shape("responses", "topic", "partitions", "partition_index")
-_FIELDS = fields_of(FetchResponse.PartitionData)
 
 
 _Place = tuple[TopicKey, int]
@@ -154,7 +153,7 @@ def _divide(exchange: Exchange, fetched: _Fetched, response: Any) -> None:
     if exchange.stand_in is None and not fetched.is_counted:
         keep = partial(sharing.keep, exchange)
     scanned, refuse = _scanned(exchange), partial(_take_refused, exchange, fetched)
-    division = FetchDivision(scanned, _FIELDS, is_committed=fetched.is_committed, keep=keep, refuse=refuse)
+    division = FetchDivision(scanned, is_committed=fetched.is_committed, keep=keep, refuse=refuse)
     for topic in in_steps(response.responses):
         key = key_of(topic, _RESPONSE)
         readers = fetched.readers.get(key)

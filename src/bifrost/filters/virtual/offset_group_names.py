@@ -14,9 +14,9 @@ from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep
 from bifrost.tenancy.names import VirtualGroup
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
-from bifrost.wire.entities import UnclassifiedField, entities_of
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import UnclassifiedField, entities_of
 from bifrost.wire.schema import Field, message_schema
 from bifrost.wire.steps import in_steps
 

@@ -35,9 +35,9 @@ from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
-from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields import entities
 from bifrost.wire.rewriting import Names, RecordWay
 
 if TYPE_CHECKING:

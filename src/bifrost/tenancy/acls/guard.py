@@ -17,8 +17,8 @@ from bifrost.tenancy.acls.access import ACCESS, Access
 from bifrost.tenancy.acls.acl_binding import CLUSTER_NAME, Operation, ResourceType
 from bifrost.tenancy.acls.acl_index import EVERY_OPERATION
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
-from bifrost.wire import entities
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields import entities
 from bifrost.wire.rewriting import Names
 
 if TYPE_CHECKING:

@@ -67,7 +67,6 @@ class FetchDivision:
     def __init__(
         self,
         scanned: ScannedOffsets,
-        fields: tuple[str, ...],
         *,
         is_committed: bool,
         keep: Callable[[tuple[TopicKey, int], Any, bytes | memoryview, int], object] | None,
@@ -77,7 +76,6 @@ class FetchDivision:
 
         Args:
             scanned: what the connection has fetched.
-            fields: of a partition of an answer.
             is_committed: whether the consumer gets no records of open transactions.
             keep: is given each physical partition without an error as it came, with its records and the offset behind
                 the last whole batch.

@@ -12,15 +12,23 @@ from libc.stdint cimport int32_t, int64_t
 
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, UnfitBatch, own_records
-from bifrost.wire.codec import copy_struct
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import FetchRequest, FetchResponse
 
 from bifrost.tenancy.virtual_partitions.scanned_offsets cimport ScannedOffsets
+from bifrost.wire.slots cimport copy_of, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport python_step
 
 cdef int64_t FAR = 0x7FFFFFFFFFFFFFFF
 cdef int CORRUPT_MESSAGE = ErrorCode.CORRUPT_MESSAGE
 cdef int UNSUPPORTED_FORMAT = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+cdef type ASKED = FetchRequest.FetchPartition, SHOWN = FetchResponse.PartitionData
+cdef Py_ssize_t NUMBER = slot_of(ASKED, "partition"), OFFSET = slot_of(ASKED, "fetch_offset")
+cdef Py_ssize_t EPOCH = slot_of(ASKED, "current_leader_epoch"), MOST = slot_of(ASKED, "partition_max_bytes")
+cdef Py_ssize_t INDEX = slot_of(SHOWN, "partition_index"), ERROR = slot_of(SHOWN, "error_code")
+cdef Py_ssize_t HIGH_WATERMARK = slot_of(SHOWN, "high_watermark"), STABLE = slot_of(SHOWN, "last_stable_offset")
+cdef Py_ssize_t LOG_START = slot_of(SHOWN, "log_start_offset"), ABORTED = slot_of(SHOWN, "aborted_transactions")
+cdef Py_ssize_t RECORDS = slot_of(SHOWN, "records")
 
 
 @cython.final
@@ -48,7 +56,7 @@ cdef class FetchReaders:
         """The offset at which the consumer of each group is."""
         return {reader.group: reader.offset for reader in self.by_group.values()}
 
-    cdef list parts(self, partition, tuple fields):
+    cdef list parts(self, partition):
         """Return a partition of the answer for each reader; the last one is the broker's own."""
         cdef FetchReader reader
         cdef list made = []
@@ -56,9 +64,9 @@ cdef class FetchReaders:
         for reader in self.by_group.values():
             python_step()
             left -= 1
-            made.append(copy_struct(partition, fields, {}) if left else partition)
-        for part, reader in zip(made, self.by_group.values()):
-            part.partition_index = reader.partition
+            part = copy_of(partition) if left else partition
+            set_slot(part, INDEX, reader.partition)
+            made.append(part)
         return made
 
 
@@ -73,7 +81,9 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
     cdef FetchReaders sharing
     for one in partitions:
         python_step()
-        number, offset, leader_epoch = one.partition, one.fetch_offset, one.current_leader_epoch
+        if type(one) is not ASKED:
+            raise TypeError(f"no partition of a Fetch: {type(one).__name__}")
+        number, offset, leader_epoch = slot_value(one, NUMBER), slot_value(one, OFFSET), slot_value(one, EPOCH)
         if not 0 <= number < virtual:
             refuse(number)
             continue
@@ -95,14 +105,16 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
         sharing.by_group[group] = reader
         known = wanted.get(index)
         if known is None:
-            most, epoch = max(0, <int64_t>one.partition_max_bytes), max(-1, leader_epoch)
+            most, epoch = max(0, <int64_t>slot_value(one, MOST)), max(-1, leader_epoch)
         else:
-            most = max(<int64_t>known.partition_max_bytes, <int64_t>one.partition_max_bytes)
-            epoch = max(<int32_t>known.current_leader_epoch, leader_epoch)
-        if known is None or asked < <int64_t>known.fetch_offset:
-            one.partition, one.fetch_offset = index, asked
+            most = max(<int64_t>slot_value(known, MOST), <int64_t>slot_value(one, MOST))
+            epoch = max(<int32_t>slot_value(known, EPOCH), leader_epoch)
+        if known is None or asked < <int64_t>slot_value(known, OFFSET):
+            set_slot(one, NUMBER, index)
+            set_slot(one, OFFSET, asked)
             known = wanted[index] = one
-        known.partition_max_bytes, known.current_leader_epoch = most, epoch
+        set_slot(known, MOST, most)
+        set_slot(known, EPOCH, epoch)
     return list(wanted.values())
 
 
@@ -110,13 +122,12 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
 cdef class FetchDivision:
     cdef ScannedOffsets scanned
     cdef bint is_committed
-    cdef tuple fields
     cdef object keep, refuse
     cdef readonly int64_t own_bytes, foreign_bytes
     cdef readonly bint has_no_room
 
-    def __init__(self, ScannedOffsets scanned not None, tuple fields not None, *, bint is_committed, keep, refuse not None):
-        self.scanned, self.fields, self.is_committed = scanned, fields, is_committed
+    def __init__(self, ScannedOffsets scanned not None, *, bint is_committed, keep, refuse not None):
+        self.scanned, self.is_committed = scanned, is_committed
         self.keep, self.refuse = keep, refuse
 
     def divided(self, list partitions not None, tuple key not None, dict readers not None, bint is_keyed):
@@ -124,12 +135,14 @@ cdef class FetchDivision:
         cdef list shown = [], parts
         for partition in partitions:
             python_step()
-            index = partition.partition_index
+            if type(partition) is not SHOWN:
+                raise TypeError(f"no partition of an answer to a Fetch: {type(partition).__name__}")
+            index = slot_value(partition, INDEX)
             sharing = readers.get(index)
             if sharing is None:
                 continue
-            parts = sharing.parts(partition, self.fields)
-            if partition.error_code:
+            parts = sharing.parts(partition)
+            if <int>slot_value(partition, ERROR):
                 self.refuse(key, list(zip(parts, sharing.by_group.values())))
             else:
                 self.give(key, index, partition, sharing, parts, is_keyed)
@@ -142,20 +155,21 @@ cdef class FetchDivision:
         Of the last part the records and ends are still those of the physical partition, which may be kept.
         """
         cdef FetchReader reader
-        cdef int64_t end = partition.high_watermark, stable = partition.last_stable_offset
+        cdef int64_t end = slot_value(partition, HIGH_WATERMARK), stable = slot_value(partition, STABLE)
         cdef int64_t lowest = sharing.lowest(), read_to = 0, position, fetched_to
+        cdef Py_ssize_t number = 0
         cdef dict positions = {}, own_of = {}
         cdef list aborts = []
         cdef tuple place
         cdef bint has_room = self.scanned.has_room(len(sharing.by_group))
-        records = partition.records
+        records = slot_value(partition, RECORDS)
         if self.is_committed and stable >= 0:
             end = min(end, stable)
         if not has_room:
             self.has_no_room = True
         if records:
             # A consumer that is before the start of the log, which nothing can bring back, is moved to it.
-            until = max(least_end(end), partition.log_start_offset) if has_room else FAR
+            until = max(<int64_t>least_end(end), <int64_t>slot_value(partition, LOG_START)) if has_room else FAR
             try:
                 own = own_records(records, sharing.offsets(), until, is_keyed)
             except UnfitBatch as unfit:
@@ -168,20 +182,24 @@ cdef class FetchDivision:
             self.foreign_bytes += len(records) - own.own_bytes
         if self.keep is not None:
             self.keep((key, index), partition, records or b"", read_to)
-        for part, each in zip(parts, sharing.by_group.values()):
+        for reader in sharing.by_group.values():
             python_step()
-            reader, position = each, each.offset
+            part, position = parts[number], reader.offset
+            number += 1
             if records:
-                part.records, position = own_of[reader.group], positions[reader.group]
-            if part.aborted_transactions:
-                part.aborted_transactions = aborted(part.aborted_transactions, aborts, reader.offset)
+                set_slot(part, RECORDS, own_of[reader.group])
+                position = positions[reader.group]
+            transactions = slot_value(part, ABORTED)
+            if transactions:
+                set_slot(part, ABORTED, aborted(transactions, aborts, reader.offset))
             place = (key, reader.partition)
             if reader.asked < reader.offset and read_to:
                 self.scanned.note_begun(place, reader.offset)
             fetched_to = max(read_to, lowest, reader.asked)
             self.scanned.note(place, position, fetched_to, reader.leader_epoch)
             if 0 <= end <= fetched_to:
-                part.high_watermark, part.last_stable_offset = position, min(stable, position)
+                set_slot(part, HIGH_WATERMARK, position)
+                set_slot(part, STABLE, min(stable, position))
         return 0
 
 

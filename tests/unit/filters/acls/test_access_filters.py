@@ -5,7 +5,7 @@ from bifrost.filters.acls.named_access import UndecidedFilter
 from bifrost.filters.build import build_plans
 from bifrost.tenancy.acls.access import ACCESS
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
+from bifrost.wire.fields.entities import SERVED, served_versions
 
 OWN = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 

@@ -5,9 +5,9 @@ import pytest
 from bifrost.filters.virtual.offset_group_names import group_places
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
-from bifrost.wire.entities import SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.fields.entities import SERVED, entities_of, served_versions
 from bifrost.wire.schema import request_schema
 from support.physical_names import physical_name
 from support.stage import messages

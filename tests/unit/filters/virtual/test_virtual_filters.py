@@ -1,5 +1,5 @@
 from bifrost.filters.virtual.virtual_filters import FILTERS
-from bifrost.wire.entities import ANSWERED, REFUSED, SERVED
+from bifrost.wire.fields.entities import ANSWERED, REFUSED, SERVED
 from bifrost.wire.schema import Field, request_schema, response_schema
 
 

@@ -10,8 +10,8 @@ from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SERVED, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import SERVED, served_versions
 from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import divided

@@ -15,7 +15,7 @@ from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.journal.record import RecordKind
 from bifrost.journal.record_buffer import DropReason
 from bifrost.session.session_lanes import OWN_APIS
-from bifrost.wire.entities import SERVED, served_versions
+from bifrost.wire.fields.entities import SERVED, served_versions
 from support.pages.doc_pages import page
 from support.stage.lanes import new_lane
 from unit.gateway.test_gateway import CONFIG

@@ -1,7 +1,7 @@
 from bifrost.tenancy.acls.access import ACCESS, DENIED_CODES
 from bifrost.tenancy.acls.acl_binding import ResourceType
-from bifrost.wire.entities import SERVED, entities_of, served_versions
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import SERVED, entities_of, served_versions
 from bifrost.wire.schema import request_schema
 
 KINDS = {

@@ -6,8 +6,8 @@ from bifrost.tenancy.answer_names import answer_names
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.entities import SLOT_NEW_TOPIC
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.entities import SLOT_NEW_TOPIC
 from support.physical_names import physical_name
 from support.stage.guards import allow, authority_of, guard_of
 from support.stage.stage import PORTS, Stage, Tenant

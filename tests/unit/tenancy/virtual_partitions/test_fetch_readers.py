@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.virtual.division import fields_of
 from bifrost.tenancy.virtual_partitions.fetch_readers import FetchDivision, FetchReader, FetchReaders, ask
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap, VirtualPartition
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
@@ -16,7 +15,6 @@ from unit.filters.virtual.test_fetched_partitions import own, stored
 
 KEY = ("orders", bytes(16))
 MAPS = [PartitionMap(12, 4), PartitionMap(7, 3), PartitionMap.of_ratio(5).at(2)]
-FIELDS = fields_of(FetchResponse.PartitionData)
 
 
 def wanted(number: int, offset: int, most: int = 100, epoch: int = 3) -> FetchRequest.FetchPartition:
@@ -114,9 +112,7 @@ def test_each_virtual_partition_gets_its_own_records(partitions: PartitionMap) -
         def keep(place: Any, partition: Any, records: Any, behind: int, kept: dict[int, Any] = kept) -> None:
             kept[place[1]] = as_bytes(records), partition.high_watermark, behind
 
-        division = FetchDivision(
-            ScannedOffsets(), FIELDS, is_committed=False, keep=keep, refuse=lambda *_: None
-        )
+        division = FetchDivision(ScannedOffsets(), is_committed=False, keep=keep, refuse=lambda *_: None)
         sent = [answer(index, log, end) for index in readers]
         shown = division.divided(sent, KEY, readers, is_keyed=False)
 
@@ -136,7 +132,7 @@ def test_a_partition_without_records_keeps_its_own_kind_of_nothing() -> None:
     for nothing in (b"", None):
         _, readers, _ = asked_for(MAPS[0], [wanted(0, 7), wanted(4, 9)])
         scanned = ScannedOffsets()
-        division = FetchDivision(scanned, FIELDS, is_committed=True, keep=None, refuse=lambda *_: None)
+        division = FetchDivision(scanned, is_committed=True, keep=None, refuse=lambda *_: None)
         first, second = division.divided([answer(0, nothing, 9)], KEY, readers, is_keyed=False)
 
         assert (first.records, second.records) == (nothing, nothing)
@@ -149,7 +145,6 @@ def test_errors_are_handed_over_with_their_readers() -> None:
     refused = list[tuple[Any, list[tuple[Any, FetchReader]]]]()
     division = FetchDivision(
         ScannedOffsets(),
-        FIELDS,
         is_committed=False,
         keep=None,
         refuse=lambda key, parts: refused.append((key, parts)),
@@ -176,7 +171,6 @@ def test_batches_that_cannot_be_told_apart_are_errors(damage: Any, code: str) ->
     _, readers, _ = asked_for(MAPS[0], [wanted(0, 0), wanted(4, 0)])
     division = FetchDivision(
         ScannedOffsets(),
-        FIELDS,
         is_committed=False,
         keep=lambda *one: kept.append(one),
         refuse=lambda *_: None,

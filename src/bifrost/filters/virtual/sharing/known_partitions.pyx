@@ -13,20 +13,25 @@ A consumer asks for all of its partitions each time, and most have nothing new: 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
-from bifrost.filters.virtual.division import fields_of
 from bifrost.tenancy.recent_records.recent_partition import LATE_NS
-from bifrost.wire.codec import copy_struct
-from bifrost.wire.messages import FetchResponse
+from bifrost.wire.messages import FetchRequest, FetchResponse
 
 from bifrost.tenancy.recent_records.recent_partition cimport Bounds, RecentAnswer, RecentPartition
+from bifrost.wire.slots cimport copy_of, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport python_step
 
 COMMITTED = 1
 
 cdef int64_t LATE = LATE_NS
 cdef int32_t NO_EPOCH = -1
-cdef object PARTITION = FetchResponse.PartitionData(records=b"")
-cdef tuple FIELDS = fields_of(FetchResponse.PartitionData)
+cdef type ASKED = FetchRequest.FetchPartition, SHOWN = FetchResponse.PartitionData
+cdef object PARTITION = SHOWN(records=b"")
+cdef Py_ssize_t ASKED_INDEX = slot_of(ASKED, "partition"), ASKED_OFFSET = slot_of(ASKED, "fetch_offset")
+cdef Py_ssize_t ASKED_EPOCH = slot_of(ASKED, "current_leader_epoch"), ASKED_MOST = slot_of(ASKED, "partition_max_bytes")
+cdef Py_ssize_t FETCHED_EPOCH = slot_of(ASKED, "last_fetched_epoch")
+cdef Py_ssize_t INDEX = slot_of(SHOWN, "partition_index"), HIGH_WATERMARK = slot_of(SHOWN, "high_watermark")
+cdef Py_ssize_t STABLE = slot_of(SHOWN, "last_stable_offset"), LOG_START = slot_of(SHOWN, "log_start_offset")
+cdef Py_ssize_t ABORTED = slot_of(SHOWN, "aborted_transactions"), RECORDS = slot_of(SHOWN, "records")
 
 
 @cython.final
@@ -52,19 +57,21 @@ def wanted_of(list partitions not None, dict readers not None, partition_map not
     cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio, index
     cdef Wanted wanted
     cdef list found = []
-    number, topic = view.number, view.topic(kind, key)
+    reader, topic = view.number, view.topic(kind, key)
     for one in partitions:
         python_step()
-        if <int32_t>one.last_fetched_epoch != NO_EPOCH:
+        if type(one) is not ASKED or <int32_t>slot_value(one, FETCHED_EPOCH) != NO_EPOCH:
             return None
         wanted = Wanted.__new__(Wanted)
-        index = one.partition
-        wanted.place, wanted.one, wanted.known = (key, index), one, topic[index]
-        wanted.offset, wanted.epoch, wanted.most = one.fetch_offset, one.current_leader_epoch, one.partition_max_bytes
+        number = slot_value(one, ASKED_INDEX)
+        index = number
+        wanted.place, wanted.one, wanted.known = (key, number), one, topic[number]
+        wanted.offset, wanted.epoch = slot_value(one, ASKED_OFFSET), slot_value(one, ASKED_EPOCH)
+        wanted.most = slot_value(one, ASKED_MOST)
         if wanted.known.place is None:
             wanted.known.place = view.place_of(name, index)
         sharing = ratio if ratio else (virtual - index + physical - 1) // physical
-        wanted.known.note_reader(number, wanted.offset, now_ns, sharing > len(readers[index]))
+        wanted.known.note_reader(reader, wanted.offset, now_ns, sharing > len(readers[number]))
         found.append(wanted)
     return found
 
@@ -147,8 +154,8 @@ cdef class KnownPartitions:
             part = told(each.place[1], each.end(), self.is_committed)
             answer = given.get(each.place)
             if answer is not None:
-                part.records = answer.records
-                part.aborted_transactions = transactions(answer)
+                set_slot(part, RECORDS, answer.records)
+                set_slot(part, ABORTED, transactions(answer))
             key = each.place[0]
             partitions = topics.get(key)
             if partitions is None:
@@ -157,14 +164,14 @@ cdef class KnownPartitions:
         return topics
 
 
-cpdef object told(int32_t index, Bounds bounds, bint is_committed):
-    return copy_struct(PARTITION, FIELDS, {
-        "partition_index": index,
-        "high_watermark": bounds.high_watermark,
-        "last_stable_offset": bounds.last_stable_offset,
-        "log_start_offset": bounds.log_start_offset,
-        "aborted_transactions": [] if is_committed else None,
-    })
+cpdef object told(index, Bounds bounds, bint is_committed):
+    cdef object part = copy_of(PARTITION)
+    set_slot(part, INDEX, index)
+    set_slot(part, HIGH_WATERMARK, bounds.high_watermark)
+    set_slot(part, STABLE, bounds.last_stable_offset)
+    set_slot(part, LOG_START, bounds.log_start_offset)
+    set_slot(part, ABORTED, [] if is_committed else None)
+    return part
 
 
 cdef list transactions(RecentAnswer answer):

@@ -2,9 +2,15 @@
 
 import pytest
 
-from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.entities import SERVED, entities_of, served_versions, unclassified_fields, walk_fields
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.classification import CLASSIFICATION
+from bifrost.wire.fields.entities import (
+    SERVED,
+    entities_of,
+    served_versions,
+    unclassified_fields,
+    walk_fields,
+)
 from bifrost.wire.schema import FieldType, message_schema, request_schema, response_schema
 
 SERVED_MESSAGES = [schema for key in SERVED for schema in (request_schema(key), response_schema(key))] + [

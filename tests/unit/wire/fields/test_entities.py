@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bifrost.wire import entities
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.classification import CLASSIFICATION
-from bifrost.wire.entities import (
+from bifrost.wire.entity import Entity
+from bifrost.wire.fields import entities
+from bifrost.wire.fields.classification import CLASSIFICATION
+from bifrost.wire.fields.entities import (
     REFUSED,
     SERVED,
     SLOT_CLUSTER_ID,
@@ -17,7 +18,6 @@ from bifrost.wire.entities import (
     served_versions,
     unclassified_fields,
 )
-from bifrost.wire.entity import Entity
 from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.schema import (
     Field,

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.classification import CLASSIFICATION
 from bifrost.wire.entity import Entity
+from bifrost.wire.fields.classification import CLASSIFICATION
 from bifrost.wire.program import SLOT_ADDRESS, SLOT_DECODE
 from bifrost.wire.schema import (
     Field,
@@ -141,7 +141,9 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
         UnclassifiedField: the message has a string, bytes or uuid field without a meaning in the table.
     """
     if message not in CLASSIFICATION:
-        raise UnclassifiedField(f"{message} has no entry in wire/classification.py, not even an empty one")
+        raise UnclassifiedField(
+            f"{message} has no entry in wire/fields/classification.py, not even an empty one"
+        )
     schema, declared = message_schema(message), CLASSIFICATION[message]
     found: dict[str, Entity] = {}
     for path, field in walk_fields(schema.fields, version):
@@ -150,7 +152,7 @@ def entities_of(message: str, version: int) -> dict[str, Entity]:
             entity = _KAFKA_ENTITY_TYPES.get(field.entity_type or "")
             if entity is None:
                 raise UnclassifiedField(
-                    f"{message} v{version}: {path} has no meaning in wire/classification.py"
+                    f"{message} v{version}: {path} has no meaning in wire/fields/classification.py"
                 )
         if entity:
             found[path] = entity
