@@ -31,6 +31,9 @@ FOREIGN_SESSION: Note[bool] = Note("foreign_fetch_session")
 LOST_SHARE_SESSION: Note[bool] = Note("lost_share_session")
 """Whether ACLs have changed since the last ShareFetch of the connection: its share session has to begin anew."""
 
+_FIRST_WITH_DIRECTORIES = 17
+"""Version of Fetch from which a follower names the directory of a replica."""
+
 
 def session_not_found() -> Message:
     """Return a broker's answer to an unknown session; the client then starts a new one (v7+)."""
@@ -46,9 +49,10 @@ class FetchFilter(RequestFilter):
         """Refuse a replica's fetch; remove the ID of a foreign session from a request that would only close it."""
         if exchange.find(FOREIGN_SESSION):
             request.session_id = NO_SESSION
-        for topic in in_steps(request.topics):
-            for partition in in_steps(topic.partitions):
-                partition.replica_directory_id = bytes(16)  # KIP-853: only followers send it
+        if exchange.api_version >= _FIRST_WITH_DIRECTORIES:
+            for topic in in_steps(request.topics):
+                for partition in in_steps(topic.partitions):
+                    partition.replica_directory_id = bytes(16)  # KIP-853: only followers send it
         if request.replica_id < 0 and request.replica_state.replica_id < 0:
             return FORWARD
         response = FetchResponse(session_id=NO_SESSION)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
     from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
     from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
+    from bifrost.wire.framer import TakenRoom
     from bifrost.wire.rewriting import RecordTrip
 
 Request = TypeVar("Request", bound=Message, contravariant=True)
@@ -135,7 +136,9 @@ class Exchange:
     """Bytes of the broker's answer that the client is not given: records of virtual partitions it did not ask for."""
     stand_in: Message | None = None
     """What the request is answered with in place of the broker, with virtual names; filters see it as a broker's
-    answer. None: the broker is asked. The session sets it back if there is no room for it."""
+    answer. None: the broker is asked."""
+    stand_in_room: "TakenRoom | None" = None
+    """The room for it, in which its bytes count."""
     mutations: "MutationQuota | None" = None
     """What partitions are charged to that the request creates or deletes; None: there is no quota for them."""
     _notes: dict[Note[Any], Any] = field(default_factory=dict)

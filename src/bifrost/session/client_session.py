@@ -42,7 +42,7 @@ from bifrost.session.in_flight import Buffer
 from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
 from bifrost.session.remains import Remains
 from bifrost.session.requests.answering_session import AnsweringSession
-from bifrost.session.requests.divided_request import Part, await_parts, part_frames
+from bifrost.session.requests.divided_request import Part, part_frames
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
@@ -269,13 +269,11 @@ class ClientSession(AnsweringSession):
         if exchange is not None:
             costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
             lane.load.broker_left_ns -= costs_ns + exchange.more_groups * GROUP_NS
-        if reason != Reason.UNANSWERED:
-            await_parts(self._in_flight, lane, exchange, correlation_id)
-            kept = kept_for_answer(plan.api_key, exchange)
-            awaited = Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns)
-            self._in_flight.await_broker(awaited)
         self.charge_request(lane, 4 + len(frame))
         self._note_kept(self._requests)
+        if reason != Reason.UNANSWERED:
+            kept = kept_for_answer(plan.api_key, exchange)
+            self._await_answer(Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns))
         return FORWARD
 
     def _decoded_request(
@@ -317,10 +315,10 @@ class ClientSession(AnsweringSession):
                 return self._ask_broker(step, lane, frame)
             if not isinstance(step, Forward):
                 return step
+        if exchange.stand_in is not None:
+            return []
         translation.to_physical(namespace, request, version)
         self._listing.apply(exchange, request)
-        if exchange.stand_in is not None and self._has_held(lane, exchange, frame):
-            return []
         parts = part_frames(lane, exchange, namespace, head) if exchange.parts else []
         if plan.carries_records:
             return [*parts, encode_in_room_of(plan.request.layout, request, head, frame)]

@@ -5,7 +5,8 @@ from typing import Any
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange, Scope
-from bifrost.filters.steps import NOTHING_MET, Forward, Need, ResponseStep
+from bifrost.filters.plan import Plan
+from bifrost.filters.steps import FORWARD, NOTHING_MET, Forward, Need, ResponseStep
 from bifrost.forwarding.broker_costs import READ_BATCH_NS
 from bifrost.forwarding.lane import Awaited
 from bifrost.session.decoded_request import release_large
@@ -131,10 +132,9 @@ def _filtered(
     exchange.trip = awaited.trip
     if met:
         exchange.met = met
-    for one in reversed(plan.filters):
-        filtered: ResponseStep = one.on_response(exchange, response)
-        if not isinstance(filtered, Forward):
-            return filtered
+    filtered = pass_filters(plan, exchange, response)
+    if not isinstance(filtered, Forward):
+        return filtered
     if exchange.read_later:
         awaited.lane.load.broker_left_ns -= exchange.read_later * READ_BATCH_NS
     size = 4 + len(frame) - exchange.left_out_bytes
@@ -145,6 +145,15 @@ def _filtered(
     if plan.carries_records:
         return [encode_in_room_of(plan.response.layout, response, head, frame)]
     return [encode(plan.response.layout, response, head)]
+
+
+def pass_filters(plan: Plan, exchange: Exchange, response: Any) -> ResponseStep:
+    """Let the filters see a response, the last first; return what the first that does not let it go on has decided."""
+    for one in reversed(plan.filters):
+        step: ResponseStep = one.on_response(exchange, response)
+        if not isinstance(step, Forward):
+            return step
+    return FORWARD
 
 
 def _has_error(response: Any) -> bool:

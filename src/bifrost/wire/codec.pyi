@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from bifrost.wire.framer import TakenRoom
 from bifrost.wire.message import Struct
 
 _Struct = TypeVar("_Struct", bound=Struct)
@@ -86,6 +87,17 @@ def encode_in_pieces(
 
     Records that are such views are not copied then, and that memory, with the room that it has, stays until they are
     gone. Else it is one piece.
+
+    Raises:
+        EncodeError: a field cannot be written, see there.
+    """
+
+def encode_in_taken_room(
+    layout: Layout, message: Struct, head: bytes, taken: TakenRoom
+) -> bytes | memoryview:
+    """Write a whole frame in memory for which room was taken: as long as it lives, it is counted there.
+
+    A frame without large records is plain bytes, and takes over nothing.
 
     Raises:
         EncodeError: a field cannot be written, see there.

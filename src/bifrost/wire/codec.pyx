@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memmove
 from bifrost.wire.errors import EncodeError
 from bifrost.wire.window import owner_of
 
-from bifrost.wire.framer cimport Block
+from bifrost.wire.framer cimport Block, TakenRoom
 from bifrost.wire.output cimport (
     PART, Output, extend, is_part, open_output, put, put_be, put_length, put_varint, set_aside, take, varint_size,
     write_size, write_varint,
@@ -271,13 +271,18 @@ def encode_in_pieces(Layout layout not None, message, bytes head not None, frame
     whole = encoded(layout, message, head, owner if isinstance(owner, Block) else None, pieces)
     return pieces if whole is None else [whole]
 
+def encode_in_taken_room(Layout layout not None, message, bytes head not None, TakenRoom taken not None):
+    """Write a frame, and let its memory take over that room."""
+    return encoded(layout, message, head, None, None, taken)
+
 def encode_body(Layout layout not None, message):
     """Write a message without length and header."""
     return encoded(layout, message, None, None)
 
-cdef object encoded(Layout layout, object message, bytes head, Block place, list pieces=None):
+cdef object encoded(Layout layout, object message, bytes head, Block place, list pieces=None, TakenRoom taken=None):
     """Write a message; None: it is in `pieces`, as all but a little of it is in the memory of `place`."""
     cdef Output out
+    cdef Block block
     cdef bytes whole
     cdef list segments = []
     open_output(&out)
@@ -296,7 +301,16 @@ cdef object encoded(Layout layout, object message, bytes head, Block place, list
             write_size(<uint8_t*>PyBytes_AS_STRING(pieces[0]), out.sent - 4)
             return None
         if segments and place is not None:
-            return in_block(layout, segments, &out, place)
+            block = in_block(layout, segments, &out)
+            # From here on it is given back with this memory; the frame's own goes soon.
+            block.size, block.room, block.is_answer = place.size, place.room, place.is_answer
+            place.room = None
+            return window(block, block.data, out.sent, True)
+        if segments and taken is not None and taken.room is not None:
+            block = in_block(layout, segments, &out)
+            block.size, block.room, block.is_answer = taken.size, taken.room, True
+            taken.room = None
+            return window(block, block.data, out.sent, True)
         whole = joined(segments, &out) if segments else take(&out)
     finally:
         Py_XDECREF(out.heap)
@@ -330,18 +344,15 @@ cdef bytes joined(list segments, Output* out):
     join(segments, PyBytes_AS_STRING(whole))
     return whole
 
-cdef object in_block(Layout layout, list segments, Output* out, Block place):
-    """Put a frame together in memory that may be that of an earlier one, and is counted where `place` was."""
+cdef Block in_block(Layout layout, list segments, Output* out):
+    """Put a frame together in memory that may be that of an earlier one, and is counted nowhere yet."""
     cdef Block block
     set_aside(out)
     check_size(layout, out.sent)
     block = Block.__new__(Block, out.sent)
     join(segments, <char*>block.data)
     write_size(block.data, out.sent - 4)
-    # From here on it is given back with this memory; the frame's own goes soon.
-    block.size, block.room, block.is_answer = place.size, place.room, place.is_answer
-    place.room = None
-    return window(block, block.data, out.sent, True)
+    return block
 
 cdef int join(list segments, char* whole) except -1:
     """Copy segments one behind the other, with pauses in between: fresh memory and the copy take time."""

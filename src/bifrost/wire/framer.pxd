@@ -12,6 +12,13 @@ cdef class MemoryLimit:
     cdef void count(self, Py_ssize_t more) noexcept
 
 
+@cython.final
+@cython.no_gc
+cdef class TakenRoom:
+    cdef MemoryLimit room
+    cdef Py_ssize_t size
+
+
 cdef class Framer
 
 

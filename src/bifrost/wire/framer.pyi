@@ -7,6 +7,15 @@ from bifrost.wire.errors import FrameTooLarge
 class MemoryLimit:
     """Where a framer counts the bytes that it holds; this one has no limit. See `bifrost.forwarding.room`."""
 
+class TakenRoom:
+    """Room for an answer that is about to be made; it is given back with this, or with the memory of the answer."""
+
+def take_room(room: MemoryLimit, size: int) -> TakenRoom | None:
+    """Take room for an answer of so many bytes; None: there is none, or others wait for it.
+
+    As for answers of brokers nothing is taken for a small one, of up to 32 KiB.
+    """
+
 class FrameConsumer:
     """What may take small frames from where they were received; this one takes none. See `bifrost.forwarding`."""
 

@@ -85,6 +85,23 @@ cdef class MemoryLimit:
         """Count what is held already, or is held no longer."""
 
 
+cdef class TakenRoom:
+    """Room for an answer that is about to be made; given back with this, unless its memory has taken it over."""
+
+    def __dealloc__(self):
+        if self.room is not None:
+            self.room.give_back(self.size, True)
+
+
+def take_room(MemoryLimit room not None, Py_ssize_t size):
+    cdef TakenRoom taken = TakenRoom.__new__(TakenRoom)
+    if size > DIRECT:
+        if not room.reserve(size, True, False):
+            return None
+        taken.room, taken.size = room, size
+    return taken
+
+
 cdef class FrameConsumer:
     """What may take small frames from where they were received. This one takes none."""
 

@@ -67,12 +67,15 @@ class _Fetched:
         "own_bytes",
         "readers",
         "refused",
+        "remapped",
     )
 
     def __init__(self, request: FetchRequest, has_start: set[_Place]) -> None:
         self.is_committed = request.isolation_level == _COMMITTED
         self.is_counted = False
         """Whether the answer was divided and counted before: it waits for what filters of records need."""
+        self.remapped = 0
+        """How many virtual partitions there are that the client has named."""
         self.own_bytes = self.foreign_bytes = 0
         """Of the batches in the answer, those of the client's virtual partitions and all others."""
         self.has_start = has_start
@@ -118,9 +121,8 @@ class FetchedPartitionsFilter:
             return poll
         if exchange.stand_in is not None:
             _divide(exchange, fetched, exchange.stand_in)
-        virtual.count(
-            "remapped", sum(len(one) for topic in fetched.readers.values() for one in topic.values())
-        )
+            sharing.take_room(exchange, fetched.own_bytes)
+        virtual.count("remapped", fetched.remapped)
         exchange.keep(_FETCHED, fetched)
         exchange.wants_response = True
         return FORWARD
@@ -205,9 +207,11 @@ def _ask(fetched: _Fetched, key: TopicKey, topic: Any, partitions: PartitionMap,
         return starts.begin_of((at_brokers, physical), group, offset)
 
     def refuse(number: int, error: int = NO_PARTITION) -> None:
+        fetched.remapped -= 1
         fetched.refused.setdefault(key, []).append(_refused(number, error))
 
     readers = fetched.readers.setdefault(key, {})
+    fetched.remapped += len(topic.partitions)
     if has_headers:
         some, begins = topic.partitions, begin_of if starts.has_any else None
         scanned, has_start = _scanned(exchange), fetched.has_start

@@ -11,8 +11,8 @@ from bifrost.forwarding.rooms import Rooms
 from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.clients.connection_shares import shares_of
 from bifrost.gateway.peers.elsewhere import Elsewhere, Nowhere
-from bifrost.gateway.sockets.counted_frames import counted_frame
 from bifrost.tenancy.recent_records.recent_records import RecentRecords
+from bifrost.wire.framer import take_room
 
 _NO_LIMITS = TenantLimits()
 
@@ -56,7 +56,7 @@ class OpenTenants:
         if recent is not None:
             recent.limit(limits.max_shared_fetch_bytes_total, limits.max_shared_fetch_bytes)
             recent.spare = lambda: self.rooms.of_all.most - self.rooms.of_all.used
-            recent.hold = lambda tenant, frame: counted_frame(frame, self.rooms.room(tenant))
+            recent.take_room = lambda tenant, size: take_room(self.rooms.room(tenant), size)
 
     def admit(self, tenant: str, connection: Hashable) -> bool:
         """Count a new connection, unless the tenant has too many, or the places left are for tenants that have few."""

@@ -1,19 +1,25 @@
 """A session's own answers: to requests that go to no broker, or that its filters answer."""
 
+from typing import Any
+
 from bifrost.filters import namespace as translation
 from bifrost.filters.filter import Exchange
+from bifrost.filters.plan import Plan
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, Need, RequestStep
-from bifrost.forwarding.lane import Lane
+from bifrost.forwarding.lane import Awaited, Lane
+from bifrost.forwarding.quotas.told_throttle import put_throttle
 from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
-from bifrost.session.answered_errors import count_own_answer
+from bifrost.session.answered_errors import count_errors, count_own_answer
 from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
+from bifrost.session.decoded_response import pass_filters
 from bifrost.session.in_flight import Buffer
 from bifrost.session.limited_session import LimitedSession
 from bifrost.session.needs import BROKER_ANSWER
+from bifrost.session.requests.divided_request import await_parts
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.wire import headers
-from bifrost.wire.codec import encode, release
+from bifrost.wire.codec import encode_in_taken_room, release
 from bifrost.wire.message import Message
 
 
@@ -48,22 +54,41 @@ class AnsweringSession(LimitedSession):
         return BROKER_ANSWER
 
     _stand_in: Buffer | None = None
-    """What answers the request that was just sent on, as its broker was not asked."""
+    """What answers the request that was just sent on, as a broker's answer that has come."""
 
-    def _has_held(self, lane: Lane, exchange: Exchange, frame: Buffer) -> bool:
-        """Hold what stands in for the broker's answer; False: there is no room for it, so the broker is to be asked."""
-        assert exchange.stand_in is not None
-        assert self._scope.recent is not None
-        way = lane.plan.response
-        translation.to_physical(self._namespace, exchange.stand_in, way.version)
-        head = headers.response_header(int.from_bytes(frame[4:8], "big", signed=True), way.is_flexible_header)
-        self._stand_in = self._scope.recent.hold(encode(way.layout, exchange.stand_in, head))
-        if self._stand_in is None:
-            exchange.stand_in = None
-        return self._stand_in is not None
+    def _await_answer(self, awaited: Awaited) -> None:
+        """Await the answer to a request that is sent on, and give it at once if the broker was not asked."""
+        exchange: Any = awaited.exchange
+        await_parts(self._in_flight, awaited.lane, exchange, awaited.correlation_id)
+        self._in_flight.await_broker(awaited)
+        if exchange is not None and exchange.stand_in is not None:
+            self._answer_for_broker(awaited)
+
+    def _answer_for_broker(self, awaited: Awaited) -> None:
+        """Answer a request by what its exchange has, as its broker was not asked."""
+        exchange: Any = awaited.exchange
+        plan = awaited.lane.plan
+        head = headers.response_header(awaited.correlation_id, plan.response.is_flexible_header)
+        if self._scope.records is not None:
+            # Filters of records may have to wait for keys: it goes the way of a broker's answer.
+            translation.to_physical(self._namespace, exchange.stand_in, plan.api_version)
+            self._stand_in = _encoded(plan, exchange, head)[4:]
+            return
+        pass_filters(plan, exchange, exchange.stand_in)
+        answer = _encoded(plan, exchange, head)
+        segments: list[Buffer] = [answer]
+        if plan.begins_with_throttle and (throttle_ms := self.throttle_ms(awaited, len(answer))):
+            at = 4 + len(head)
+            segments = [bytes(answer[: at + 4]), answer[at + 4 :]]
+            put_throttle(segments, at, throttle_ms)
+        metering.count_answer(self._meter, self._namespace, awaited, None, [answer])
+        count_errors(awaited, None, [answer])
+        awaited.finish(len(answer))
+        self.charge_response(awaited, len(answer))
+        self.to_client += [*segments, *self._in_flight.complete()]
 
     def _take_stand_in(self) -> Buffer:
-        """Return what stands in for the answer that is awaited first."""
+        """Return what stands in for the broker's answer that is awaited first."""
         found, self._stand_in = self._stand_in, None
         assert found is not None
         return found
@@ -92,3 +117,10 @@ class AnsweringSession(LimitedSession):
         metering.count_own_answer(self._meter, self._namespace, lane, frame, answer)
         count_own_answer(traffic, lane, len(frame), answer)
         self.to_client += self._in_flight.answer(answer)
+
+
+def _encoded(plan: Plan, exchange: Exchange, head: bytes) -> Buffer:
+    """Return what stands in for a broker's answer as a frame, with its length, in the room that was taken for it."""
+    assert exchange.stand_in is not None
+    assert exchange.stand_in_room is not None
+    return encode_in_taken_room(plan.response.layout, exchange.stand_in, head, exchange.stand_in_room)

@@ -16,6 +16,11 @@ cdef class RecentAnswer:
     cdef public bytes records
     cdef public bint is_dropped
 
+cdef class PlaceOfReader:
+    cdef int64_t offset       # where the connection has asked last
+    cdef int64_t seen_ns      # and when
+    cdef int64_t since_ns     # when it has asked first
+
 cdef class RecentPartition:
     cdef public object place
     cdef readonly list answers
@@ -23,12 +28,13 @@ cdef class RecentPartition:
     cdef object open                      # the connections that have not ended
     cdef Bounds last_bounds
     cdef list polled
-    cdef readonly dict readers            # their places, in the order in which they have asked last
+    cdef readonly dict readers            # their places, by connection
     cdef int64_t last_span                # how many offsets the last answer with records went on; -1: there was none
     cdef bint has_others
 
     cpdef int note_reader(self, reader, int64_t offset, int64_t now_ns, bint is_part) except -1
-    cdef bint is_first_gone(self, int64_t now_ns) except -1
+    cdef bint is_gone(self, reader, PlaceOfReader place, int64_t now_ns) except -1
+    cdef int make_place(self, int64_t now_ns) except -1
     cpdef bint has_company(self, reader, int64_t offset, int64_t now_ns) except -1
     cpdef bint is_needed(self, RecentAnswer answer, int64_t now_ns) except -1
     cpdef Bounds bounds(self, int32_t leader_epoch, int64_t now_ns)

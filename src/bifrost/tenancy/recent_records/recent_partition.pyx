@@ -54,9 +54,7 @@ cdef class Polled:
 
 @cython.final
 cdef class PlaceOfReader:
-    cdef int64_t offset       # where the connection has asked last
-    cdef int64_t seen_ns      # and when
-    cdef int64_t since_ns     # when it has asked first
+    """Where one connection reads."""
 
 
 @cython.final
@@ -67,26 +65,38 @@ cdef class RecentPartition:
         self.last_span = -1
 
     cpdef int note_reader(self, reader, int64_t offset, int64_t now_ns, bint is_part) except -1:
-        cdef PlaceOfReader place = self.readers.pop(reader, None)
+        cdef PlaceOfReader place = self.readers.get(reader)
         if place is None:
-            place = PlaceOfReader.__new__(PlaceOfReader)
+            self.make_place(now_ns)
+            place = self.readers[reader] = PlaceOfReader.__new__(PlaceOfReader)
             place.since_ns = now_ns
         place.offset, place.seen_ns = offset, now_ns
-        while self.readers and (len(self.readers) >= MOST_READERS or self.is_first_gone(now_ns)):
-            del self.readers[next(iter(self.readers))]
         self.has_others = is_part
         if not is_part:
-            for one in self.readers:
-                if one in self.open:
+            for one, other in self.readers.items():
+                if one != reader and not self.is_gone(one, <PlaceOfReader>other, now_ns):
                     self.has_others = True
                     break
-        self.readers[reader] = place
         return 0
 
-    cdef bint is_first_gone(self, int64_t now_ns) except -1:
-        """Whether the connection that has asked the longest time ago has ended, or may be gone."""
-        reader = next(iter(self.readers))
-        return reader not in self.open or now_ns - (<PlaceOfReader>self.readers[reader]).seen_ns >= GONE
+    cdef bint is_gone(self, reader, PlaceOfReader place, int64_t now_ns) except -1:
+        """Whether a connection has ended, or may be gone."""
+        return reader not in self.open or now_ns - place.seen_ns >= GONE
+
+    cdef int make_place(self, int64_t now_ns) except -1:
+        """Forget the connections that have ended or may be gone, and of the others that which has asked first."""
+        cdef PlaceOfReader place
+        cdef int64_t longest = -1
+        first = None
+        for reader, other in list(self.readers.items()):
+            place = other
+            if self.is_gone(reader, place, now_ns):
+                del self.readers[reader]
+            elif now_ns - place.seen_ns > longest:
+                first, longest = reader, now_ns - place.seen_ns
+        if len(self.readers) >= MOST_READERS:
+            del self.readers[first]
+        return 0
 
     @property
     def is_wanted(self):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_ANSWERS, MAX_READERS
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
+from bifrost.wire.framer import MemoryLimit, TakenRoom, take_room
 
 if TYPE_CHECKING:
     from bifrost.tenancy.recent_records.recent_partition import RecentAnswer, RecentPartition
@@ -36,9 +37,8 @@ MAX_BEGUN = 1024
 MAX_LOOKED_AT = 16
 """Answers among which one is looked for that no connection needs."""
 
-Held = bytes | memoryview
-Hold = Callable[[str, bytes], "Held | None"]
-"""Returns a frame, given with its length, without that in memory that counts for a tenant; None: there is no room."""
+TakeRoom = Callable[[str, int], TakenRoom | None]
+"""Takes room of a tenant for an answer of so many bytes; None: there is none."""
 
 
 class RecentTopic(dict[int, "RecentPartition"]):
@@ -244,7 +244,7 @@ class RecentRecords:
         """
         self.now_ns = now_ns
         self.held: Counter[str] = Counter() if held is None else held
-        self.hold: Hold = lambda _, frame: frame[4:]
+        self.take_room: TakeRoom = lambda _tenant, size: take_room(MemoryLimit(), size)
         """The gateway counts the memory of answers."""
         self.spare: Callable[[], int] = lambda: self._most
         """Returns how many bytes the process has left for what is held here; the gateway says so, by its frames."""
@@ -362,6 +362,6 @@ class RecentView:
         """Take note that the connection has asked where the log of a partition begins."""
         self.tenant.note_beginner(self.place_of(topic, partition), self.number, self.store.now_ns())
 
-    def hold(self, frame: bytes) -> Held | None:
-        """Return an answer in memory that is counted for the tenant; None: there is no room."""
-        return self.store.hold(self.tenant.tenant, frame)
+    def take_room(self, size: int) -> TakenRoom | None:
+        """Take room for an answer of so many bytes, which counts for the tenant; None: there is none."""
+        return self.store.take_room(self.tenant.tenant, size)

@@ -28,7 +28,10 @@ cdef class ScannedOffsets:
         self.without_start = set()
 
     cpdef int64_t after(self, partition, int64_t offset, int32_t leader_epoch) except? -2:
-        cdef Scanned known = self.known.get(partition)
+        cdef Scanned known
+        if not self.known:
+            return offset
+        known = self.known.get(partition)
         if known is None or known.leader_epoch != leader_epoch or not known.begin <= offset < known.end:
             return offset
         return known.end
@@ -49,7 +52,7 @@ cdef class ScannedOffsets:
             known = Scanned.__new__(Scanned)
             known.begin, known.end, known.leader_epoch = offset, end, leader_epoch
             self.known[partition] = known
-        else:
+        elif self.known:
             self.known.pop(partition, None)
         return 0
 

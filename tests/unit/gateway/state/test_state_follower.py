@@ -115,6 +115,7 @@ def test_what_is_read_anew_is_applied_where_it_differs() -> None:
 
         for call in scene.table.calls(scene.table.become(other.table)):
             call()
+        await scene.follower.settle()
 
         assert scene.model.known == {"a": {"n": 3}}
 

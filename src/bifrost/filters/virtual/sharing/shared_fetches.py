@@ -208,6 +208,14 @@ def _answer(given: Mapping[Place, RecentAnswer], known: KnownPartitions) -> Fetc
     )
 
 
+def take_room(exchange: Exchange, own_bytes: int) -> None:
+    """Take room for what stands in for the broker's answer; without any the broker is asked."""
+    assert exchange.scope.recent is not None, "only what it has stands in"
+    exchange.stand_in_room = exchange.scope.recent.take_room(own_bytes)
+    if exchange.stand_in_room is None:
+        exchange.stand_in = None
+
+
 def _add(topics: dict[TopicKey, Any], place: Place, part: Any) -> None:
     key = place[0]
     topic = topics.get(key)

@@ -309,7 +309,7 @@ def test_without_room_for_the_answer_the_broker_is_asked(
 ) -> None:
     assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
     assert answered(books[0])
-    store.hold = lambda tenant, frame: None
+    store.take_room = lambda tenant, size: None
 
     assert books[1] >> client_sends(fetch(0, 1), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
     assert answered(books[1], number=1)
