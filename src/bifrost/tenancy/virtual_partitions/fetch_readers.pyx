@@ -15,7 +15,7 @@ from bifrost.tenancy.virtual_partitions.virtual_batches import OLD_FORMAT, Unfit
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchRequest, FetchResponse
 
-from bifrost.tenancy.virtual_partitions.scanned_offsets cimport ScannedOffsets
+from bifrost.tenancy.virtual_partitions.scanned_offsets cimport ScannedOffsets, after
 from bifrost.wire.slots cimport copy_of, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport python_step
 
@@ -39,29 +39,53 @@ cdef class FetchReader:
 
 @cython.final
 cdef class FetchReaders:
-    cdef readonly dict by_group
+    cdef list all
+    cdef dict places                  # of those in the list, by group, once there are several
+    cdef object part                  # what the broker is asked for
+    cdef Py_ssize_t at                # which of the request
 
     def __len__(self):
-        return len(self.by_group)
+        return len(self.all)
+
+    @property
+    def by_group(self):
+        return {(<FetchReader>reader).group: reader for reader in self.all}
+
+    cdef int add(self, FetchReader reader) except -1:
+        """Add a reader, or put it in the place of one of the same group."""
+        cdef FetchReader known
+        if self.places is None:
+            known = self.all[0]
+            if known.group == reader.group:
+                self.all[0] = reader
+                return 0
+            self.places = {known.group: 0}
+        place = self.places.get(reader.group)
+        if place is None:
+            self.places[reader.group] = len(self.all)
+            self.all.append(reader)
+        else:
+            self.all[<Py_ssize_t>place] = reader
+        return 0
 
     cdef int64_t lowest(self) except? -2:
         """Where the broker was asked from."""
         cdef FetchReader reader
         cdef int64_t lowest = FAR
-        for reader in self.by_group.values():
+        for reader in self.all:
             lowest = min(lowest, reader.asked)
         return lowest
 
     cdef dict offsets(self):
         """The offset at which the consumer of each group is."""
-        return {reader.group: reader.offset for reader in self.by_group.values()}
+        return {(<FetchReader>reader).group: (<FetchReader>reader).offset for reader in self.all}
 
     cdef list parts(self, partition):
         """Return a partition of the answer for each reader; the last one is the broker's own."""
         cdef FetchReader reader
         cdef list made = []
-        cdef Py_ssize_t left = len(self.by_group)
-        for reader in self.by_group.values():
+        cdef Py_ssize_t left = len(self.all)
+        for reader in self.all:
             python_step()
             left -= 1
             part = copy_of(partition) if left else partition
@@ -75,7 +99,8 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
     cdef int32_t virtual = partition_map.virtual, physical = partition_map.physical, ratio = partition_map.ratio
     cdef int32_t number, group, index, epoch, leader_epoch
     cdef int64_t offset, asked, most
-    cdef dict wanted = {}
+    cdef list found = []
+    cdef dict known = scanned.of_topic(key)
     cdef tuple place
     cdef FetchReader reader
     cdef FetchReaders sharing
@@ -83,7 +108,8 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
         python_step()
         if type(one) is not ASKED:
             raise TypeError(f"no partition of a Fetch: {type(one).__name__}")
-        number, offset, leader_epoch = slot_value(one, NUMBER), slot_value(one, OFFSET), slot_value(one, EPOCH)
+        name = slot_value(one, NUMBER)
+        number, offset, leader_epoch = name, slot_value(one, OFFSET), slot_value(one, EPOCH)
         if not 0 <= number < virtual:
             refuse(number)
             continue
@@ -91,31 +117,31 @@ def ask(dict readers not None, list partitions not None, tuple key not None, par
             index, group = number // ratio, number % ratio
         else:
             group, index = number // physical, number % physical
-        place = (key, number)
-        asked = scanned.after(place, offset, leader_epoch)
-        if begin_of is not None and asked == offset and place not in has_start and scanned.may_begin(place, offset):
-            asked = begin_of(index, group, offset)
+        asked = after(known, name, offset, leader_epoch)
+        if begin_of is not None and asked == offset:
+            place = (key, name)
+            if place not in has_start and scanned.may_begin(place, offset):
+                asked = begin_of(index, group, offset)
         reader = FetchReader.__new__(FetchReader)
         reader.partition, reader.group, reader.leader_epoch = number, group, leader_epoch
         reader.offset, reader.asked = offset, asked
         sharing = readers.get(index)
         if sharing is None:
             sharing = readers[index] = FetchReaders.__new__(FetchReaders)
-            sharing.by_group = {}
-        sharing.by_group[group] = reader
-        known = wanted.get(index)
-        if known is None:
+            sharing.all, sharing.part, sharing.at = [reader], None, len(found)
             most, epoch = max(0, <int64_t>slot_value(one, MOST)), max(-1, leader_epoch)
+            found.append(one)
         else:
-            most = max(<int64_t>slot_value(known, MOST), <int64_t>slot_value(one, MOST))
-            epoch = max(<int32_t>slot_value(known, EPOCH), leader_epoch)
-        if known is None or asked < <int64_t>slot_value(known, OFFSET):
+            sharing.add(reader)
+            most = max(<int64_t>slot_value(sharing.part, MOST), <int64_t>slot_value(one, MOST))
+            epoch = max(<int32_t>slot_value(sharing.part, EPOCH), leader_epoch)
+        if sharing.part is None or asked < <int64_t>slot_value(sharing.part, OFFSET):
             set_slot(one, NUMBER, index)
             set_slot(one, OFFSET, asked)
-            known = wanted[index] = one
-        set_slot(known, MOST, most)
-        set_slot(known, EPOCH, epoch)
-    return list(wanted.values())
+            sharing.part = found[sharing.at] = one
+        set_slot(sharing.part, MOST, most)
+        set_slot(sharing.part, EPOCH, epoch)
+    return found
 
 
 @cython.final
@@ -143,7 +169,7 @@ cdef class FetchDivision:
                 continue
             parts = sharing.parts(partition)
             if <int>slot_value(partition, ERROR):
-                self.refuse(key, list(zip(parts, sharing.by_group.values())))
+                self.refuse(key, list(zip(parts, sharing.all)))
             else:
                 self.give(key, index, partition, sharing, parts, is_keyed)
             shown += parts
@@ -160,8 +186,7 @@ cdef class FetchDivision:
         cdef Py_ssize_t number = 0
         cdef dict positions = {}, own_of = {}
         cdef list aborts = []
-        cdef tuple place
-        cdef bint has_room = self.scanned.has_room(len(sharing.by_group))
+        cdef bint has_room = self.scanned.has_room(len(sharing.all))
         records = slot_value(partition, RECORDS)
         if self.is_committed and stable >= 0:
             end = min(end, stable)
@@ -182,7 +207,7 @@ cdef class FetchDivision:
             self.foreign_bytes += len(records) - own.own_bytes
         if self.keep is not None:
             self.keep((key, index), partition, records or b"", read_to)
-        for reader in sharing.by_group.values():
+        for reader in sharing.all:
             python_step()
             part, position = parts[number], reader.offset
             number += 1
@@ -192,11 +217,10 @@ cdef class FetchDivision:
             transactions = slot_value(part, ABORTED)
             if transactions:
                 set_slot(part, ABORTED, aborted(transactions, aborts, reader.offset))
-            place = (key, reader.partition)
             if reader.asked < reader.offset and read_to:
-                self.scanned.note_begun(place, reader.offset)
+                self.scanned.note_begun((key, reader.partition), reader.offset)
             fetched_to = max(read_to, lowest, reader.asked)
-            self.scanned.note(place, position, fetched_to, reader.leader_epoch)
+            self.scanned.note_of(key, slot_value(part, INDEX), position, fetched_to, reader.leader_epoch)
             if 0 <= end <= fetched_to:
                 set_slot(part, HIGH_WATERMARK, position)
                 set_slot(part, STABLE, min(stable, position))

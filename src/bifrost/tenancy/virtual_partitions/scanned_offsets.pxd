@@ -4,12 +4,15 @@
 from libc.stdint cimport int32_t, int64_t
 
 cdef class ScannedOffsets:
-    cdef dict known                       # what was scanned, by virtual partition
-    cdef dict begun                       # the offset at which the consumer was, likewise
+    cdef dict topics                      # what was scanned of their virtual partitions, by number; none is empty
+    cdef Py_ssize_t count                 # of these partitions
+    cdef dict begun                       # the offset at which the consumer was, by virtual partition
     cdef readonly set without_start
 
-    cpdef int64_t after(self, partition, int64_t offset, int32_t leader_epoch) except? -2
-    cpdef bint may_begin(self, partition, int64_t offset) except -1
-    cpdef int note_begun(self, partition, int64_t offset) except -1
+    cdef dict of_topic(self, topic)
+    cpdef bint may_begin(self, tuple partition, int64_t offset) except -1
+    cpdef int note_begun(self, tuple partition, int64_t offset) except -1
     cpdef bint has_room(self, Py_ssize_t partitions) except -1
-    cpdef int note(self, partition, int64_t offset, int64_t end, int32_t leader_epoch) except -1
+    cdef int note_of(self, topic, number, int64_t offset, int64_t end, int32_t leader_epoch) except -1
+
+cdef int64_t after(dict known, number, int64_t offset, int32_t leader_epoch) except? -2

@@ -7,32 +7,35 @@ MAX_PARTITIONS: int
 of what was fetched, so its committed offset can be behind the end that ListOffsets says. The metrics call it
 `virtual_partitions_scanned`."""
 
+Place = tuple[Hashable, int]
+"""A virtual partition: its topic and its number."""
+
 class ScannedOffsets:
     """Those of one connection, by virtual partition."""
 
-    without_start: set[Hashable]
+    without_start: set[Place]
     """Partitions whose offset was out of range: they may only have been left behind by what is deleted."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
 
-    def after(self, partition: Hashable, offset: int, leader_epoch: int) -> int:
+    def after(self, partition: Place, offset: int, leader_epoch: int) -> int:
         """Return from where on to fetch for a consumer that is at an offset."""
 
-    def may_begin(self, partition: Hashable, offset: int) -> bool:
+    def may_begin(self, partition: Place, offset: int) -> bool:
         """Whether the log may be read from its beginning for a consumer that is at an offset: once, or it would come no
         further than others have read."""
 
-    def note_begun(self, partition: Hashable, offset: int) -> None:
+    def note_begun(self, partition: Place, offset: int) -> None:
         """Note that it was."""
 
     def has_room(self, partitions: int) -> bool:
         """Whether so many more can be remembered."""
 
-    def note(self, partition: Hashable, offset: int, end: int, leader_epoch: int) -> None:
+    def note(self, partition: Place, offset: int, end: int, leader_epoch: int) -> None:
         """Remember that nothing is the partition's own from an offset to the end of what was fetched."""
 
-    def forget(self, partition: Hashable) -> None:
+    def forget(self, partition: Place) -> None:
         """Forget a partition."""
 
     def __len__(self) -> int:

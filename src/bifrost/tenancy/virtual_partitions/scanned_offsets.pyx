@@ -24,40 +24,60 @@ cdef class Scanned:
 @cython.final
 cdef class ScannedOffsets:
     def __init__(self):
-        self.known, self.begun = {}, {}
+        self.topics, self.begun = {}, {}
         self.without_start = set()
 
-    cpdef int64_t after(self, partition, int64_t offset, int32_t leader_epoch) except? -2:
-        cdef Scanned known
-        if not self.known:
-            return offset
-        known = self.known.get(partition)
-        if known is None or known.leader_epoch != leader_epoch or not known.begin <= offset < known.end:
-            return offset
-        return known.end
+    cdef dict of_topic(self, topic):
+        """What is known of a topic's partitions, by number; None: nothing."""
+        return self.topics.get(topic) if self.count else None
 
-    cpdef bint may_begin(self, partition, int64_t offset) except -1:
+    def after(self, tuple partition not None, int64_t offset, int32_t leader_epoch):
+        return after(self.of_topic(partition[0]), partition[1], offset, leader_epoch)
+
+    cpdef bint may_begin(self, tuple partition, int64_t offset) except -1:
         return self.begun.get(partition) != offset and len(self.begun) < MAX_PARTITIONS
 
-    cpdef int note_begun(self, partition, int64_t offset) except -1:
+    cpdef int note_begun(self, tuple partition, int64_t offset) except -1:
         self.begun[partition] = offset
         return 0
 
     cpdef bint has_room(self, Py_ssize_t partitions) except -1:
-        return len(self.known) + partitions <= MAX_PARTITIONS
+        return self.count + partitions <= MAX_PARTITIONS
 
-    cpdef int note(self, partition, int64_t offset, int64_t end, int32_t leader_epoch) except -1:
-        cdef Scanned known
+    def note(self, tuple partition not None, int64_t offset, int64_t end, int32_t leader_epoch):
+        self.note_of(partition[0], partition[1], offset, end, leader_epoch)
+
+    cdef int note_of(self, topic, number, int64_t offset, int64_t end, int32_t leader_epoch) except -1:
+        cdef Scanned one
+        cdef dict known = self.of_topic(topic)
         if end > offset:
-            known = Scanned.__new__(Scanned)
-            known.begin, known.end, known.leader_epoch = offset, end, leader_epoch
-            self.known[partition] = known
-        elif self.known:
-            self.known.pop(partition, None)
+            if known is None:
+                known = self.topics[topic] = {}
+            one = known.get(number)
+            if one is None:
+                one = known[number] = Scanned.__new__(Scanned)
+                self.count += 1
+            one.begin, one.end, one.leader_epoch = offset, end, leader_epoch
+        elif known is not None and number in known:
+            del known[number]
+            self.count -= 1
+            if not known:
+                del self.topics[topic]
         return 0
 
-    def forget(self, partition):
-        self.known.pop(partition, None)
+    def forget(self, tuple partition not None):
+        self.note_of(partition[0], partition[1], 0, 0, 0)
 
     def __len__(self):
-        return len(self.known)
+        return self.count
+
+
+cdef int64_t after(dict known, number, int64_t offset, int32_t leader_epoch) except? -2:
+    """Where to go on in a partition, by what is known of its topic."""
+    cdef Scanned one
+    if known is None:
+        return offset
+    one = known.get(number)
+    if one is None or one.leader_epoch != leader_epoch or not one.begin <= offset < one.end:
+        return offset
+    return one.end
