@@ -28,7 +28,7 @@ from bifrost.wire.reader cimport (
     UUID, Reader, close_frame, fail, need, number_size, open_frame, read_bytes_length, read_count, read_marker,
     read_number, read_string_length, read_varint, step,
 )
-from bifrost.wire.slots cimport set_slot, slot_of, slot_value
+from bifrost.wire.slots cimport new_list, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport pause, python_step
 from bifrost.wire.window cimport window
 
@@ -100,9 +100,7 @@ cdef object fresh_default(Field* field):
         return <object>field.default
     if not field.flags & LIST:
         return fresh_struct(<Layout>field.layout)
-    cdef list empty = []
-    PyObject_GC_UnTrack(<void*>empty)
-    return empty
+    return new_list()
 
 cdef object fresh_struct(Layout layout):
     cdef object struct = PyType_GenericAlloc(layout.cls, 0)
@@ -207,8 +205,7 @@ cdef object decode_field(Field* field, Reader* r, object owner):
     count = read_count(r, field.flags, field.smallest)
     if count < 0:
         return None
-    cdef list values = []
-    PyObject_GC_UnTrack(<void*>values)
+    cdef list values = new_list()
     for i in range(count):
         step(r)
         values.append(decode_value(field, field.flags & ~NULLABLE, r, owner))

@@ -4,6 +4,9 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(void* object)
+
 
 cdef Py_ssize_t slot_of(type kind, str name) except -1
 cdef object copy_of(object struct)
@@ -26,3 +29,10 @@ cdef inline void set_slot(object struct, Py_ssize_t slot, object value) noexcept
     Py_INCREF(value)
     place[0] = <PyObject*>value
     Py_XDECREF(before)
+
+cdef inline list new_list():
+    """Return a list for a field; no garbage collection visits it: a message is a tree, and nothing in it is part of a
+    cycle."""
+    cdef list made = []
+    PyObject_GC_UnTrack(<void*>made)
+    return made

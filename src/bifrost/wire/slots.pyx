@@ -19,7 +19,6 @@ cdef extern from "Python.h":
     ctypedef struct PyMemberDescrObject:
         PyMemberDef* d_member
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
-    void PyObject_GC_UnTrack(void* object)
 
 cdef extern from *:
     """

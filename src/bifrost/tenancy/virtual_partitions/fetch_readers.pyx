@@ -16,7 +16,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FetchRequest, FetchResponse
 
 from bifrost.tenancy.virtual_partitions.scanned_offsets cimport ScannedOffsets, after
-from bifrost.wire.slots cimport copy_of, set_slot, slot_of, slot_value
+from bifrost.wire.slots cimport copy_of, new_list, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport python_step
 
 cdef int64_t FAR = 0x7FFFFFFFFFFFFFFF
@@ -233,7 +233,7 @@ cdef list aborted(list transactions, list aborts, int64_t offset):
     The broker names those that end behind the lowest offset that it was asked for. A consumer that is further would look
     for the markers of those that end before its own, and drop what the same producer has committed since.
     """
-    cdef list found = []
+    cdef list found = new_list()
     for one in transactions:
         python_step()
         for producer_id, marker in aborts:

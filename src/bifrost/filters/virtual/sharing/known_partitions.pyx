@@ -17,7 +17,7 @@ from bifrost.tenancy.recent_records.recent_partition import LATE_NS
 from bifrost.wire.messages import FetchRequest, FetchResponse
 
 from bifrost.tenancy.recent_records.recent_partition cimport Bounds, RecentAnswer, RecentPartition
-from bifrost.wire.slots cimport copy_of, set_slot, slot_of, slot_value
+from bifrost.wire.slots cimport copy_of, new_list, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport python_step
 
 COMMITTED = 1
@@ -170,7 +170,7 @@ cpdef object told(index, Bounds bounds, bint is_committed):
     set_slot(part, HIGH_WATERMARK, bounds.high_watermark)
     set_slot(part, STABLE, bounds.last_stable_offset)
     set_slot(part, LOG_START, bounds.log_start_offset)
-    set_slot(part, ABORTED, [] if is_committed else None)
+    set_slot(part, ABORTED, new_list() if is_committed else None)
     return part
 
 
