@@ -86,6 +86,12 @@ class JavaClients:
         self._child.communicate()
         self._log.close()
 
+    def kill(self) -> None:
+        """End the JVM at once, in the middle of whatever its clients do."""
+        assert self._child is not None
+        self._child.kill()
+        self._child.wait()
+
     def __call__(self, operation: str, *arguments: Any) -> Any:
         """Do one of the operations of `java_driver.Driver`.
 

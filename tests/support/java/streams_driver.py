@@ -78,6 +78,15 @@ class Driver:
             for kind in kinds
         ]
 
+    def positions(self, number: int) -> list[list[Any]]:
+        """Return how far each store of an instance is in its changelog, also of standbys: [name, partition, offset]."""
+        lags = self._instances[number].allLocalStorePartitionLags()
+        return [
+            [str(store.getKey()), int(one.getKey()), int(one.getValue().currentOffsetPosition())]
+            for store in lags.entrySet()
+            for one in store.getValue().entrySet()
+        ]
+
     @staticmethod
     def _all(sets: list[Any]) -> Iterator[Any]:
         for one in sets:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from support.clients.raw_operations import warm_up
 from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_process import GLOBEX, HOST, INITECH
 from support.gateways.reloadable_gateway import Reloadable
+from support.java.java_clients import JavaClients
+from support.java.streams_shop import shop_jvm
 
 VIRTUAL, PHYSICAL, RATIO = 12, 4, 3
 
@@ -63,6 +66,13 @@ def dividing(quick: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> 
     options: dict[str, Any] = {"tenants": [GLOBEX, INITECH], "adjust": with_rules, "has_admin": True}
     with Reloadable(directory, quick.bootstrap, **options) as process:
         yield process
+
+
+@pytest.fixture
+def new_jvm() -> Iterator[Callable[[], JavaClients]]:
+    """Start a JVM for an instance that is to be killed; those that are left end with the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(shop_jvm())
 
 
 @pytest.fixture

@@ -7,37 +7,36 @@ a foreign-key join, five changelogs; the totals are right whatever instances joi
 from __future__ import annotations
 
 import contextlib
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.messages import ListOffsetsRequest, MetadataRequest, StreamsGroupDescribeRequest
+from bifrost.wire.messages import ListOffsetsRequest, MetadataRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic
 from support.gateways.gateway_process import GatewayProcess
 from support.java.java_clients import JavaClients, JavaError
-from support.java.streams_shop import CUSTOMERS, TOTALS, Shop, shop_jvm
+from support.java.shop_orders import (
+    ORDERS,
+    await_that,
+    await_totals,
+    described,
+    open_for_sale,
+    orders,
+    tasks_of,
+)
+from support.java.streams_shop import Shop, shop_jvm
 from support.journal.records import write_records
 from support.physical_names import physical_name
 
 pytestmark = [pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0), pytest.mark.timeout(300)]
 
 VIRTUAL, PHYSICAL = 12, 4
-ORDERS, APPLICATION = "shop-orders", "shop-app"
-REGIONS = ("north", "south", "east")
-CUSTOMERS_OF = {f"customer-{number}": REGIONS[number % len(REGIONS)] for number in range(40)}
-SETTLED_S = 90.0
+APPLICATION = "shop-app"
 START, END = -2, -1
-
-Tasks = set[tuple[str, int]]
-"""Of an instance: the subtopology and the partition of each."""
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +69,8 @@ def test_totals_of_instances_that_join_and_leave(
     dividing: GatewayProcess, direct: RawClient, open_shop: Callable[..., Shop], tenant: str, guarantee: str
 ) -> None:
     endpoint = dividing.endpoint(tenant)
-    make_topics(endpoint, direct, tenant)
+    open_for_sale(endpoint, direct, VIRTUAL, PHYSICAL)
     shop = open_shop(endpoint, by_order=VIRTUAL, guarantee=guarantee, purges_ms=1_000)
-    write_records(endpoint, CUSTOMERS, [(who.encode(), of.encode()) for who, of in CUSTOMERS_OF.items()])
     write_records(endpoint, ORDERS, orders(range(200)))
     shop.start(ORDERS)
     await_totals(shop, range(200))
@@ -103,57 +101,6 @@ def test_totals_of_instances_that_join_and_leave(
         lambda: 0 not in logs(direct, repartition, START),
         lambda: f"{logs(direct, repartition, START)} of {logs(direct, repartition, END)} are deleted",
     )
-
-
-def make_topics(endpoint: Endpoint, direct: RawClient, tenant: str) -> None:
-    admin = AdminClient(endpoint.for_confluent)
-    for name in (ORDERS, CUSTOMERS, TOTALS):
-        admin.create_topics([NewTopic(name, VIRTUAL, 1)])[name].result(30)
-        await_topic(direct, physical_name(tenant, name), PHYSICAL)
-
-
-def orders(numbers: range) -> list[tuple[bytes, bytes]]:
-    return [(b"order-%d" % number, b"%s:%d" % (customer(number).encode(), number)) for number in numbers]
-
-
-def customer(number: int) -> str:
-    return list(CUSTOMERS_OF)[number * 7 % len(CUSTOMERS_OF)]
-
-
-def await_totals(shop: Shop, numbers: range) -> None:
-    expected = Counter[str]()
-    for number in numbers:
-        expected[CUSTOMERS_OF[customer(number)]] += number
-    await_that(
-        lambda: shop.is_running and shop.totals() == expected, lambda: f"{shop.totals()} is not {expected}"
-    )
-
-
-def await_that(is_so: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    deadline = time.monotonic() + SETTLED_S
-    while not is_so():
-        assert time.monotonic() < deadline, f"after {SETTLED_S} s {otherwise()}"
-        time.sleep(0.2)
-
-
-def tasks_of(shop: Shop) -> list[Tasks]:
-    """Return the active tasks of each instance."""
-    return [{split(name) for name, _ in one.active} for one in shop.tasks()]
-
-
-def split(task: str) -> tuple[str, int]:
-    subtopology, _, partition = task.partition("_")
-    return subtopology, int(partition)
-
-
-def described(client: RawClient, group: str) -> list[Tasks]:
-    """Return the active tasks of each member."""
-    (found,) = client.request(StreamsGroupDescribeRequest(group_ids=[group]), 0).groups
-    assert (found.error_code, found.group_state) == (0, "Stable"), found
-    return [
-        {(one.subtopology_id, task) for one in member.assignment.active_tasks for task in one.partitions}
-        for member in found.members
-    ]
 
 
 def logs(direct: RawClient, topic: str, time_ms: int) -> set[int]:
