@@ -14,7 +14,7 @@ from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import warm_up
 from support.clients.routed_client import RoutedClient
-from support.gateways.gateway_process import GLOBEX, HOST, INITECH
+from support.gateways.gateway_process import GLOBEX, HOST, INITECH, GatewayProcess
 from support.gateways.reloadable_gateway import Reloadable
 from support.java.java_clients import JavaClients
 from support.java.streams_shop import shop_jvm
@@ -65,6 +65,23 @@ def dividing(quick: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> 
     directory = tmp_path_factory.mktemp("streams_groups")
     options: dict[str, Any] = {"tenants": [GLOBEX, INITECH], "adjust": with_rules, "has_admin": True}
     with Reloadable(directory, quick.bootstrap, **options) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[EmbeddedKafka]:
+    """Three brokers: leaders and coordinators are spread over them."""
+    with cluster_of(version_under_test(), brokers=3, properties=QUICK_GROUPS) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def before_three(three: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with RoutedClient(Endpoint(HOST, three.broker_port(1))) as client:
+        warm_up(client)
+    directory = tmp_path_factory.mktemp("before_three")
+    options: dict[str, Any] = {"tenants": [GLOBEX, INITECH], "adjust": with_rules, "brokers": 3}
+    with GatewayProcess(directory, three.bootstrap, **options) as process:
         yield process
 
 
