@@ -15,7 +15,7 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import JoinGroupRequest, StreamsGroupHeartbeatRequest
 from support.clients.group_member import member_of
 from support.clients.raw_client import RawClient
-from support.clients.streams_member import StreamsMember, settle
+from support.clients.streams_member import SUBTOPOLOGY, StreamsMember, settle
 from support.committed_offsets import commit, commit_request, offsets_of
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -173,3 +173,22 @@ def test_a_classic_group_becomes_a_streams_group_when_it_is_empty(
     member = StreamsMember(client, group, topic)
     settle([member], partitions.virtual)
     assert offsets_of(client, group, topic) == everything
+
+
+@pytest.mark.parametrize("field", ["warmup_tasks", "task_offsets", "task_end_offsets"])
+def test_brokers_refuse_fields_that_they_do_not_support_yet(
+    client: RawClient, topic: str, partitions: PartitionMap, unique: UniqueName, field: str
+) -> None:
+    """Kafka 4.3 does so: once it does not any more, such heartbeats need tests with Kafka Streams."""
+    member = StreamsMember(client, unique("group"), topic)
+    settle([member], partitions.virtual)
+    new = StreamsGroupHeartbeatRequest
+    tasks = new.TaskIds(subtopology_id=SUBTOPOLOGY, partitions=[0])
+    offset = new.TaskOffset(subtopology_id=SUBTOPOLOGY, partition=0, offset=7)
+    request = new(group_id=member.group, member_id=member.member_id, member_epoch=member.epoch)
+    setattr(request, field, [tasks if field == "warmup_tasks" else offset])
+
+    answer = client.request(request, 0)
+
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert "not supported yet" in answer.error_message
