@@ -73,6 +73,30 @@ def test_brokers_are_followed(cluster: EmbeddedKafka, follower: GatewayProcess) 
         assert len(bystander.request(MetadataRequest(topics=[]), 9).brokers) == BROKERS
 
 
+def test_clients_that_bootstrap_find_a_broker_while_one_is_dead(
+    cluster: EmbeddedKafka, follower: GatewayProcess
+) -> None:
+    """The cluster names it for some seconds still; one client in three would be led to it."""
+    await_brokers(follower, 1, 2, 3)
+    lost = 0
+    cluster.kill_broker(3)
+    try:
+        mark = follower.mark()
+        for _ in range(40):
+            try:
+                with RawClient.authenticated(follower.endpoint(TENANT.name)) as client:
+                    client.request(MetadataRequest(topics=[]), 9)
+            except (OSError, EOFError):
+                lost += 1
+        assert not any(event["event"] == "broker_gone" for event in follower.events(mark)), (
+            "it is known as dead"
+        )
+        assert lost <= 1
+    finally:
+        cluster.start_broker(3)
+        await_brokers(follower, 1, 2, 3)
+
+
 def test_a_broker_that_moves_in_a_moment_is_reached_where_it_is_now(
     cluster: EmbeddedKafka, follower: GatewayProcess
 ) -> None:

@@ -1,8 +1,9 @@
 """The physical cluster as the gateway knows it: its brokers, what each offers, and which topic has which ID.
 
 Discovered from the bootstrap addresses and refreshed every `metadata_refresh_ms`. The gateway keeps what it knows of a
-broker that it cannot reach: clients notice that themselves. For `broker_grace_ms` it also keeps a broker that has left
-the metadata: a controller fences a broker whose heartbeats are late, and the broker is back a moment later.
+broker that it cannot reach: clients notice that themselves, and those that bootstrap are led to others then. For
+`broker_grace_ms` it also keeps a broker that has left the metadata: a controller fences a broker whose heartbeats are
+late, and the broker is back a moment later.
 """
 
 import asyncio
@@ -44,6 +45,9 @@ FIRST_RETRY_MS, LAST_RETRY_MS = 250, 10_000
 INSPECT_EVERY_MS = 60_000
 """How long the known versions of a broker are used before it is asked again: they change when it is upgraded."""
 
+LOST_MS = 10_000
+"""How long clients that bootstrap are led to other brokers after a connection to one has failed: about as long as a
+controller takes to miss a broker, with Kafka's `broker.session.timeout.ms` of 9 s."""
 
 _BROKER_RESOURCE = 4
 """ConfigResource.Type.BROKER."""
@@ -114,6 +118,8 @@ class Cluster:
         """Brokers that have left the metadata, and when, by the gateway's monotonic clock."""
         self._unreachable: set[int] = set()
         """Brokers that did not answer when the last refresh asked them."""
+        self._lost: dict[int, int] = {}
+        """Brokers that a client could not be connected to, and when, by the gateway's monotonic clock."""
         self.grace_ms = limits.broker_grace_ms
         """How long a broker that has left the metadata keeps its port."""
         self._client: BrokerClient | None = None
@@ -151,8 +157,19 @@ class Cluster:
         return known
 
     def any_broker(self) -> Broker | None:
-        """Return a broker at random, for a client that bootstraps; None while none is known."""
-        return random.choice(tuple(self._brokers.values())) if self._brokers else None
+        """Return a broker at random, for a client that bootstraps; None while none is known.
+
+        One that a client could not be connected to of late is the last choice.
+        """
+        now_ms = self._now_ms()
+        self._lost = {one: lost_ms for one, lost_ms in self._lost.items() if now_ms - lost_ms < LOST_MS}
+        known = tuple(self._brokers.values())
+        found = tuple(one for one in known if one.node_id not in self._lost) if self._lost else known
+        return random.choice(found or known) if known else None
+
+    def note_lost(self, node_id: int) -> None:
+        """Take note that a client could not be connected to a broker."""
+        self._lost[node_id] = self._now_ms()
 
     @property
     def routes(self) -> "ClusterRoutes":

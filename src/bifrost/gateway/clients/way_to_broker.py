@@ -75,8 +75,14 @@ class WayToBroker:
             rooms, session = self._gateway.tenants.rooms, self._session
             return load_router()(client, session, self._gateway, rooms, self.cluster, lambda: self._login)
         await self._gateway.connects.turn()
-        timeout_ms = self._gateway.limits.upstream_connect_timeout_ms
-        made = await connect(client, self._broker, self.cluster.security, self._login, timeout_ms)
+        broker, timeout_ms = self._broker, self._gateway.limits.upstream_connect_timeout_ms
+        try:
+            made = await connect(client, broker, self.cluster.security, self._login, timeout_ms)
+        except LoginError:
+            raise  # It is about the tenant, not about the broker.
+        except BrokerError:
+            self.cluster.note_lost(broker.node_id)
+            raise
         made.count_in(self._gateway.broker_connections, self._session.virtual_cluster.upstream)
         return made
 

@@ -10,7 +10,7 @@ import pytest
 from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.upstream import Upstream
 from bifrost.gateway.brokers import cluster as module
-from bifrost.gateway.brokers.cluster import Cluster
+from bifrost.gateway.brokers.cluster import LOST_MS, Cluster
 from bifrost.gateway.errors import BrokerError
 from bifrost.tenancy.topic_ids import TopicIds
 from bifrost.wire.api_keys import ApiKey
@@ -127,6 +127,27 @@ def test_all_brokers_are_discovered_with_what_they_offer(brokers: Brokers) -> No
         assert cluster.any_broker().node_id in (1, 2, 3)
 
     played(scenario)
+
+
+def test_clients_that_bootstrap_are_led_to_brokers_that_can_be_connected_to(brokers: Brokers) -> None:
+    now_ms = 1_000
+
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        nonlocal now_ms
+        await cluster.refresh()
+        cluster.note_lost(2)
+        assert {cluster.any_broker().node_id for _ in range(50)} == {1, 3}
+        assert cluster.broker(2) is not None
+
+        now_ms += LOST_MS - 1
+        for node_id in (1, 3):
+            cluster.note_lost(node_id)
+        assert {cluster.any_broker().node_id for _ in range(50)} == {1, 2, 3}, "there is no other"
+
+        now_ms += 1
+        assert {cluster.any_broker().node_id for _ in range(50)} == {2}
+
+    played(scenario, now_ms=lambda: now_ms)
 
 
 def test_one_connection_is_kept_and_closed_at_the_end(brokers: Brokers) -> None:

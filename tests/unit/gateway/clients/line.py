@@ -47,6 +47,7 @@ class FakeCluster:
         self.topics: dict[bytes, str] = {}
         self.asked: list[frozenset[bytes]] = []
         self.is_down = False
+        self.lost: list[int] = []
         upstream = Upstream(bootstrap=[Address("kafka-1.internal", 9092)])
         self.security = BrokerSecurity(upstream, (), timeout_ms=1000, now_ms=lambda: stage.now_ms)
         self.may_answer = asyncio.Event()
@@ -54,6 +55,9 @@ class FakeCluster:
 
     def broker(self, node_id: int) -> Broker:
         return Broker(node_id, f"kafka-{node_id}.internal", 9092, self.stage.versions)
+
+    def note_lost(self, node_id: int) -> None:
+        self.lost.append(node_id)
 
     @property
     def look_ups(self) -> "FakeCluster":

@@ -92,15 +92,37 @@ def test_a_broker_that_the_cluster_does_not_name_any_more_is_looked_for_where_it
     assert connects.made == [("kafka-2.before", 9092)]
 
 
-def test_a_broker_that_refuses_connections_is_named(connects: Any) -> None:
+def test_a_broker_that_refuses_connections_is_named_and_noted(connects: Any) -> None:
     connects.fails = True
+    lost = list[int]()
 
     async def play() -> None:
         client: Any = SimpleNamespace()
-        await Scene().way.connect(client)
+        scene = Scene()
+        scene.gateway.cluster.lost = lost
+        await scene.way.connect(client)
 
     with pytest.raises(BrokerError, match=r"kafka-2\.internal:9092"):
         asyncio.run(play())
+    assert lost == [2]
+
+
+def test_a_login_that_is_refused_says_nothing_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise LoginError("kafka-2.internal:9092 does not know the account")
+
+    monkeypatch.setattr(way_to_broker, "connect", refuse)
+    lost = list[int]()
+
+    async def play() -> None:
+        client: Any = SimpleNamespace()
+        scene = Scene()
+        scene.gateway.cluster.lost = lost
+        await scene.way.connect(client)
+
+    with pytest.raises(LoginError):
+        asyncio.run(play())
+    assert lost == []
 
 
 def test_the_account_is_that_of_the_clients_tenant_and_user() -> None:
