@@ -269,11 +269,11 @@ class ClientSession(AnsweringSession):
         if exchange is not None:
             costs_ns = exchange.new_partitions * NEW_PARTITION_NS + exchange.read_batches * READ_BATCH_NS
             lane.load.broker_left_ns -= costs_ns + exchange.more_groups * GROUP_NS
-        self.charge_request(lane, 4 + len(frame))
-        self._note_kept(self._requests)
+        awaited: Awaited | None = None
         if reason != Reason.UNANSWERED:
             kept = kept_for_answer(plan.api_key, exchange)
-            self._await_answer(Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns))
+            awaited = Awaited(correlation_id, lane, kept, began_ns, self._requests.came_ns)
+        self._await_answer(lane, 4 + len(frame), awaited)
         return FORWARD
 
     def _decoded_request(

@@ -56,13 +56,19 @@ class AnsweringSession(LimitedSession):
     _stand_in: Buffer | None = None
     """What answers the request that was just sent on, as a broker's answer that has come."""
 
-    def _await_answer(self, awaited: Awaited) -> None:
-        """Await the answer to a request that is sent on, and give it at once if the broker was not asked."""
-        exchange: Any = awaited.exchange
-        await_parts(self._in_flight, awaited.lane, exchange, awaited.correlation_id)
-        self._in_flight.await_broker(awaited)
+    def _await_answer(self, lane: Lane, size: int, awaited: Awaited | None) -> None:
+        """Await the answer to a request of so many bytes that was sent on, and charge it; None: it has no answer.
+
+        If the broker was not asked, give the answer at once.
+        """
+        exchange: Any = None if awaited is None else awaited.exchange
+        if awaited is not None:
+            await_parts(self._in_flight, lane, exchange, awaited.correlation_id)
+            self._in_flight.await_broker(awaited)
+        self.charge_request(lane, size)  # Noted with what is awaited.
+        self._note_kept(self._requests)
         if exchange is not None and exchange.stand_in is not None:
-            self._answer_for_broker(awaited)
+            self._answer_for_broker(self._in_flight.first())
 
     def _answer_for_broker(self, awaited: Awaited) -> None:
         """Answer a request by what its exchange has, as its broker was not asked."""
