@@ -92,9 +92,8 @@ def test_a_broker_that_the_cluster_does_not_name_any_more_is_looked_for_where_it
     assert connects.made == [("kafka-2.before", 9092)]
 
 
-def test_a_broker_that_refuses_connections_is_named_and_noted(connects: Any) -> None:
-    connects.fails = True
-    lost = list[int]()
+def connect(lost: list[int]) -> None:
+    """Connect a client; `lost` gets the brokers that are noted as lost."""
 
     async def play() -> None:
         client: Any = SimpleNamespace()
@@ -102,8 +101,15 @@ def test_a_broker_that_refuses_connections_is_named_and_noted(connects: Any) -> 
         scene.gateway.cluster.lost = lost
         await scene.way.connect(client)
 
+    asyncio.run(play())
+
+
+def test_a_broker_that_refuses_connections_is_named_and_noted(connects: Any) -> None:
+    connects.fails = True
+    lost = list[int]()
+
     with pytest.raises(BrokerError, match=r"kafka-2\.internal:9092"):
-        asyncio.run(play())
+        connect(lost)
     assert lost == [2]
 
 
@@ -114,14 +120,8 @@ def test_a_login_that_is_refused_says_nothing_of_the_broker(monkeypatch: pytest.
     monkeypatch.setattr(way_to_broker, "connect", refuse)
     lost = list[int]()
 
-    async def play() -> None:
-        client: Any = SimpleNamespace()
-        scene = Scene()
-        scene.gateway.cluster.lost = lost
-        await scene.way.connect(client)
-
     with pytest.raises(LoginError):
-        asyncio.run(play())
+        connect(lost)
     assert lost == []
 
 
