@@ -115,7 +115,7 @@ class Limits(Section):
     max_shared_fetch_bytes_total: SizeBytes = Field(default=16_777_216, ge=0, le=2**40)
     """Most bytes that one process (each worker) keeps of what it has fetched of physical partitions that several
     connections read for their virtual ones, in bytes, beside `max_buffered_bytes_total`. The oldest go first that no
-    connection needs, and none is given after two seconds. Default 16 MiB: a Fetch of 1 MiB, the clients' default, of
+    connection needs, and none is given after ten seconds. Default 16 MiB: a Fetch of 1 MiB, the clients' default, of
     each of a dozen partitions, and the process stays below 200 MiB. 0 turns it off: each connection fetches by
     itself."""
 

@@ -39,6 +39,7 @@ cdef class RecentPartition:
     cpdef bint is_needed(self, RecentAnswer answer, int64_t now_ns) except -1
     cpdef Bounds bounds(self, int32_t leader_epoch, int64_t now_ns)
     cpdef RecentAnswer find(self, int64_t offset, int32_t leader_epoch, int64_t max_bytes, int64_t now_ns)
+    cdef bint still_has(self, RecentAnswer answer, int32_t leader_epoch, int64_t now_ns) noexcept
     cpdef int begin_poll(self, int64_t offset, int32_t leader_epoch, int64_t max_bytes, int64_t min_bytes, end,
                          int64_t now_ns=*) except -1
     cpdef object poll(self, int64_t offset, int32_t leader_epoch, int64_t max_bytes, int64_t min_bytes,

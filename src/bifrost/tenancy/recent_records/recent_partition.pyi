@@ -107,7 +107,10 @@ class RecentPartition:
         """Return what a broker has said of late under this leader; None: nothing."""
 
     def find(self, offset: int, leader_epoch: int, max_bytes: int, now_ns: int) -> RecentAnswer | None:
-        """Return an answer that has this offset, and no more bytes than these; None: there is none."""
+        """Return an answer that has this offset, and no more bytes than these; None: there is none.
+
+        It came less than FRESH_NS ago, or less than KEPT_NS and the log has since been seen to have all of it.
+        """
 
     def begin_poll(
         self, offset: int, leader_epoch: int, max_bytes: int, min_bytes: int, end: PollEnd, now_ns: int = 0

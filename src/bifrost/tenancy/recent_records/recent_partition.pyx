@@ -12,13 +12,13 @@ has records of a few.
 cimport cython
 from libc.stdint cimport UINT64_MAX, int32_t, int64_t, uint64_t
 
-from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_READERS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, KEPT_NS, MAX_READERS
 
 GONE_NS = 10_000_000_000
 MAX_POLLS = 4
 LATE_NS = 1_000_000_000
 
-cdef int64_t FRESH = FRESH_NS, GONE = GONE_NS
+cdef int64_t FRESH = FRESH_NS, KEPT = KEPT_NS, GONE = GONE_NS
 cdef Py_ssize_t MOST_READERS = MAX_READERS, MOST_POLLS = MAX_POLLS
 
 
@@ -146,9 +146,22 @@ cdef class RecentPartition:
         for one in reversed(self.answers):
             answer = one
             if answer.begin <= offset < answer.end and answer.max_bytes <= max_bytes:
-                if answer.bounds.is_valid(leader_epoch, now_ns):
+                if answer.bounds.is_valid(leader_epoch, now_ns) or self.still_has(answer, leader_epoch, now_ns):
                     return answer
         return None
+
+    cdef bint still_has(self, RecentAnswer answer, int32_t leader_epoch, int64_t now_ns) noexcept:
+        """Whether the log has all offsets of an answer by what was told of it of late, in the same leader epoch.
+
+        Below its high watermark a log changes at its start only, as long as it has this leader. A client that names no
+        epoch may have had another one meanwhile, that was elected without having all records.
+        """
+        cdef Bounds last = self.last_bounds
+        if leader_epoch < 0 or last is None or not last.is_valid(leader_epoch, now_ns):
+            return False
+        if answer.bounds.leader_epoch != leader_epoch or now_ns - answer.bounds.came_ns >= KEPT:
+            return False
+        return last.log_start_offset <= answer.begin and answer.end <= last.high_watermark
 
     cpdef int begin_poll(self, int64_t offset, int32_t leader_epoch, int64_t max_bytes, int64_t min_bytes, end,
                          int64_t now_ns=0) except -1:

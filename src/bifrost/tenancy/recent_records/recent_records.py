@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_ANSWERS, MAX_READERS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, KEPT_NS, MAX_ANSWERS, MAX_READERS
 from bifrost.tenancy.recent_records.shared_poll import PollEnd
 from bifrost.wire.framer import MemoryLimit, TakenRoom, take_room
 
@@ -206,7 +206,7 @@ class TenantRecent:
 
     def drop_stale(self, now_ns: int) -> None:
         """Drop what is too old to be given."""
-        while self.queue and now_ns - self.queue[0][1].bounds.came_ns >= FRESH_NS:
+        while self.queue and now_ns - self.queue[0][1].bounds.came_ns >= KEPT_NS:
             self.drop_oldest()
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_READERS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, KEPT_NS, MAX_READERS
 from bifrost.tenancy.recent_records.recent_partition import (
     GONE_NS,
     LATE_NS,
@@ -35,6 +35,37 @@ def test_an_answer_of_another_leader_too_old_or_too_large_is_not_given() -> None
     assert known.find(10, 3, 99, 0) is None
     assert known.find(10, 4, 100, 0) is None
     assert known.find(10, -1, 100, 0) is None
+
+
+def test_an_answer_is_given_longer_while_the_log_has_all_of_it() -> None:
+    known, only = RecentPartition(OPEN), answer(10, 15)
+    known.answers.append(only)
+
+    known.note_bounds(Bounds(3, 15, 15, 10, KEPT_NS - 1))
+    assert known.find(10, 3, 100, KEPT_NS - 1) is only
+    assert known.find(10, 3, 100, KEPT_NS) is None
+    assert known.find(10, 3, 99, KEPT_NS - 1) is None
+    known.note_bounds(Bounds(3, 15, 15, 10, FRESH_NS))
+    assert known.find(10, 3, 100, 2 * FRESH_NS - 1) is only
+    assert known.find(10, 3, 100, 2 * FRESH_NS) is None, "nothing was told of the log since"
+
+
+def test_an_answer_that_the_log_may_have_lost_is_not_given_longer() -> None:
+    for epoch, begins, ends in ((3, 11, 15), (3, 0, 14), (4, 0, 15)):
+        known = RecentPartition(OPEN)
+        known.answers.append(answer(10, 15))
+        known.note_bounds(Bounds(epoch, ends, ends, begins, FRESH_NS))
+        for asked in (3, 4):
+            assert known.find(10, asked, 100, FRESH_NS) is None
+
+
+def test_an_answer_without_a_leader_epoch_is_not_given_longer() -> None:
+    known, only = RecentPartition(OPEN), answer(10, 15, epoch=-1)
+    known.answers.append(only)
+    known.note_bounds(Bounds(-1, 15, 15, 0, FRESH_NS - 1))
+
+    assert known.find(10, -1, 100, FRESH_NS - 1) is only
+    assert known.find(10, -1, 100, FRESH_NS) is None
 
 
 def test_the_bounds_of_a_log_hold_as_long_as_an_answer() -> None:

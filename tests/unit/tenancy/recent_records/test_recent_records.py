@@ -3,7 +3,7 @@ import random
 import pytest
 
 from bifrost.tenancy.recent_records import recent_records
-from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, MAX_ANSWERS, MAX_READERS
+from bifrost.tenancy.recent_records.recent_limits import FRESH_NS, KEPT_NS, MAX_ANSWERS, MAX_READERS
 from bifrost.tenancy.recent_records.recent_partition import (
     Bounds,
     RecentAnswer,
@@ -132,7 +132,7 @@ def test_what_is_old_makes_room(store: RecentRecords) -> None:
     view, other = store.view("acme"), store.view("globex")
     keep(view, 0)
     keep(other, 0)
-    NOW[0] += FRESH_NS
+    NOW[0] += KEPT_NS
     known = keep(view, 1)
     assert begins(known) == [1]
     assert store.held == {"acme": EACH, "globex": EACH}
@@ -162,7 +162,7 @@ def test_a_partition_keeps_some_answers(store: RecentRecords) -> None:
     assert begins(known) == [*range(3, MAX_ANSWERS + 3)]
     assert store.bytes == MAX_ANSWERS * EACH
     assert sum(len(answer.records) for _, answer in view.tenant.queue) == MAX_ANSWERS * SIZE
-    NOW[0] += FRESH_NS
+    NOW[0] += KEPT_NS
     store.drop_stale()
     assert (begins(known), store.bytes) == ([], 0)
 
@@ -186,7 +186,7 @@ def test_topics_that_are_not_used_are_forgotten(
     assert unused[2].find(5, 3, 100, NOW[0]) is None, "a request may still be looking at it"
     keep(view, 5, 0, topic="payments")
     assert [name for _, name in view.tenant.topics] == ["refunds", "orders", "payments"]
-    NOW[0] += FRESH_NS
+    NOW[0] += KEPT_NS
     store.drop_stale()
     assert store.bytes == 0
 

@@ -49,7 +49,10 @@ cdef class Wanted:
         return self.kept is None and self.coming is None
 
     cdef Bounds end(self):
-        return self.bounds if self.kept is None else self.kept.bounds
+        """What was told last of the log. `kept` may be None too, which has no bounds to look at."""
+        if self.bounds is not None or self.kept is None:
+            return self.bounds
+        return self.kept.bounds
 
 
 def wanted_of(list partitions not None, dict readers not None, partition_map not None, view not None, tuple kind not None,
