@@ -112,15 +112,15 @@ class Limits(Section):
     """Most of these bytes that all connections hold together that have not authenticated, in bytes; above it they wait.
     Default 16 MiB: some thousand incomplete frames of 16 KiB."""
 
-    max_shared_fetch_bytes_total: SizeBytes = Field(default=16_777_216, ge=0, le=2**40)
+    max_shared_fetch_bytes_total: SizeBytes = Field(default=25_165_824, ge=0, le=2**40)
     """Most bytes that one process (each worker) keeps of what it has fetched of physical partitions that several
     connections read for their virtual ones, in bytes, beside `max_buffered_bytes_total`. The oldest go first that no
-    connection needs, and none is given after ten seconds. Default 16 MiB: a Fetch of 1 MiB, the clients' default, of
-    each of a dozen partitions, and the process stays below 200 MiB. 0 turns it off: each connection fetches by
-    itself."""
+    connection needs, and none is given after ten seconds. Default 24 MiB, and the process stays below 200 MiB. 0 turns it
+    off: each connection fetches by itself."""
 
-    max_shared_fetch_bytes: SizeBytes = Field(default=12_582_912, ge=0, le=2**40)
-    """Most of these bytes for one tenant. Default 12 MiB, so that no tenant has all. 0 turns it off likewise."""
+    max_shared_fetch_bytes: SizeBytes = Field(default=18_874_368, ge=0, le=2**40)
+    """Most of these bytes for one tenant. Default 18 MiB, so that no tenant has all: three answers of 6 MiB, the
+    most that one is asked for where connections share it. 0 turns it off likewise."""
 
     max_unpacked_bytes_total: SizeBytes = Field(default=268_435_456, ge=1_048_576, le=2**40)
     """Most bytes of unpacked records that one process (each worker) has at a time, in bytes, for filters of records

@@ -31,7 +31,7 @@ were not used for the longest. A client may name any number; a topic has 1,000 a
 OVERHEAD_BYTES = 512
 """What an answer counts beside its records."""
 FULL_PART = 3
-"""The store of a tenant is full when less than this part of it can be had: 4 MiB of 12, as much as one answer has."""
+"""The store of a tenant is full when less than this part of it can be had: 6 MiB of 18, as much as one answer has."""
 MAX_BEGUN = 1024
 """Physical partitions of a tenant of which is known who is about to read them, those that were asked about last."""
 MAX_LOOKED_AT = 16

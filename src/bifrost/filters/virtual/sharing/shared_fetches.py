@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_PARTITIONS = 1_000
 """Physical partitions of one Fetch that is shared; a larger one goes to the broker."""
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 6 * 1024 * 1024
 """Most bytes of records in one answer of the gateway's, which is put together at once, and so of one that is kept.
 Where connections are close to each other the broker is asked for no more."""
 MAX_ROUNDS = 3
