@@ -115,8 +115,8 @@ class Limits(Section):
     max_shared_fetch_bytes_total: SizeBytes = Field(default=25_165_824, ge=0, le=2**40)
     """Most bytes that one process (each worker) keeps of what it has fetched of physical partitions that several
     connections read for their virtual ones, in bytes, beside `max_buffered_bytes_total`. The oldest go first that no
-    connection needs, and none is given after ten seconds. Default 24 MiB, and the process stays below 200 MiB. 0 turns it
-    off: each connection fetches by itself."""
+    connection needs, and none is given after ten seconds. Default 24 MiB, and the process stays below 200 MiB. 0 turns
+    it off: each connection fetches by itself."""
 
     max_shared_fetch_bytes: SizeBytes = Field(default=18_874_368, ge=0, le=2**40)
     """Most of these bytes for one tenant. Default 18 MiB, so that no tenant has all: three answers of 6 MiB, the
