@@ -159,11 +159,10 @@ class Reading:
     def round(self) -> dict[int, list[int]]:
         """Let each poll and commit; return the partitions of each, of which none has two consumers for long.
 
-        Java's consumer hears of an assignment in its background thread, and has it from the application's next `poll`
-        on. If the coordinator changes the assignment in between, the heartbeat that `poll` sends still says that the
-        member owns nothing, so that the partition goes to another at once, and the same `poll` gives it to this one.
-        The next `poll` takes it away. Source: AbstractMembershipManager.assignPartitions,
-        CurrentAssignmentBuilder.ownsRevokedPartitions.
+        A consumer of Java's that has no metadata of the topic yet acknowledges its assignment without it, and takes it
+        up when the metadata has come. If the coordinator wants another assignment by then, it gives the partition to
+        another member at once, for no member says that it owns it. The first one has it until its next `poll`. Source:
+        AbstractMembershipManager.maybeReconcile, CurrentAssignmentBuilder.ownsRevokedPartitions.
         """
         for java, consumer in self.members.values():
             records = java("poll", consumer, 100)
