@@ -256,13 +256,16 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz_record_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 	$(BIN)/python tools/fuzz_partition_ways.py --messages $(FUZZ_MESSAGES) --seed $(SEED)
 
+# The sources in a folder of their own, to be built there in another way.
+copied = rm -rf $(1) && mkdir -p $(1) && cp -R src setup.py pyproject.toml $(1) \
+	&& find $(1)/src \( -name '*.so' -o -name '*.c' \) -delete
+
 # The engine, the record codec, the encryption and what decodes the state under AddressSanitizer, in a copy; without pymalloc, so that a byte read beyond an object is seen.
 ASAN := build/asan
 SANITIZED = LD_PRELOAD=$$($${CC:-gcc} -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	PYTHONPATH=$(ASAN)/src
 fuzz-asan: $(VENV)/.dev
-	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -R src setup.py pyproject.toml $(ASAN)
-	find $(ASAN)/src \( -name '*.so' -o -name '*.c' \) -delete
+	$(call copied,$(ASAN))
 	cd $(ASAN) && BIFROST_SANITIZE=1 $(abspath $(BIN))/python setup.py -q build_ext --inplace
 	$(SANITIZED) $(BIN)/python tools/fuzz_engine.py --frames $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_records.py --batches $(ASAN_FRAMES) --seed $(SEED)
@@ -278,8 +281,7 @@ fuzz-asan: $(VENV)/.dev
 CHECKED := build/checked
 UNCHECKED := journal_parser.pyx
 checked: $(VENV)/.dev
-	rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -R src setup.py pyproject.toml $(CHECKED)
-	find $(CHECKED)/src \( -name '*.so' -o -name '*.c' \) -delete
+	$(call copied,$(CHECKED))
 	find $(CHECKED)/src \( -name '*.pyx' -o -name '*.pxd' \) ! -name $(UNCHECKED) \
 		-exec sed -i '1s/language_level=3/language_level=3, nonecheck=True/; 1s/check=False/check=True/g' {} +
 	cd $(CHECKED) && $(abspath $(BIN))/python setup.py -q build_ext --inplace
