@@ -66,6 +66,18 @@ def test_an_offset_in_what_was_fetched_is_answered_at_once(books: list[Playbook]
     assert need_of(books[2])
 
 
+def test_what_was_fetched_is_given_longer_with_what_was_told_since(books: list[Playbook]) -> None:
+    assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
+    assert answered(books[0])
+    NOW[0] += FRESH_NS
+    assert books[1] >> client_sends(fetch(9, 1), VERSION) << to_broker(asked((ORDERS, [(0, 9)])))
+    shown = told(("orders", {2: b""}), ends={2: 12})
+    assert books[1] >> broker_answers(told((ORDERS, {0: b""}), ends={0: 12})) << to_client(shown)
+
+    shown = told(("orders", {4: own(LOG, 2, 0)}), ends={4: 12})
+    assert books[2] >> client_sends(fetch(0, 2), VERSION) << to_client(shown)
+
+
 @pytest.mark.parametrize(
     ("offset", "epoch", "most", "later_ns", "fields"),
     [
