@@ -11,6 +11,8 @@ from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 from support.stage.stage import Stage
 
 FIVE_ON_TWO = PartitionMap(5, 2)
+NOW_S = 1_800_000_000
+"""When offsets are committed, in seconds since 1970."""
 
 
 def divided(
@@ -24,7 +26,9 @@ def divided(
     clusters = stage.shared.virtual_clusters
     roots = {name: clusters.of_tenant(name) for name in stage.namespaces}
     found = {name: one for name, one in roots.items() if one is not None}
-    rules = TenantVirtualTopics([PartitionRule(topics, partitions)], tenant, recent=recent)
+    rules = TenantVirtualTopics(
+        [PartitionRule(topics, partitions)], tenant, recent=recent, wall_s=lambda: NOW_S
+    )
     found[tenant] = replace(found[tenant], virtual_partitions=rules)
     stage.shared.virtual_clusters = VirtualClusters(found, stage._new, clusters.models)
 

@@ -1,3 +1,5 @@
+import time
+
 from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
 from bifrost.forwarding.lane_names import lane_names
 from bifrost.tenancy.brokers import BrokerPorts
@@ -41,7 +43,7 @@ def test_another_namespace_has_names_of_its_own(stage: Stage) -> None:
 def test_a_name_that_no_layer_knows_costs_more_with_each_of_them(stage: Stage) -> None:
     guard = guard_of(stage, allow("READ", "orders"))
     records = topics_of(stage, headers({"topics": ["orders"]}, add=[{"key": "region", "value": "eu"}]))
-    virtual = TenantVirtualTopics([PartitionRule(("orders",), PartitionMap(5, 2))]).topics(
+    virtual = TenantVirtualTopics([PartitionRule(("orders",), PartitionMap(5, 2))], wall_s=time.time).topics(
         guard.namespace, guard
     )
     layers = (None, None, None), (guard, None, None), (guard, records, None), (guard, records, virtual)

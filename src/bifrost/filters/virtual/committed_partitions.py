@@ -5,8 +5,8 @@
 The first two are requests of the gateway's own to the coordinator, over the connection that the client's request takes.
 All offset groups have its coordinator, and are part of the same transaction.
 
-An offset group has no subscription that would keep its offsets, as a consumer group's keeps them while it has members.
-So they are kept for `RETENTION_MS`, or until the consumer group is deleted.
+An offset group has no members, which would keep its offsets while nothing is committed. So each offset there has a
+stamp, and plain commits have a retention of their own: see tenancy/virtual_partitions/kept_offsets.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from bifrost.filters.virtual.division import NO_PARTITION, TopicKey, copied, vir
 from bifrost.filters.virtual.groups.commit_fences import Committer, Fence, fence_member, fence_outside
 from bifrost.filters.virtual.offset_owners import call_as_clients_do, owner_of
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.tenancy.virtual_partitions.commit_stamps import stamped
+from bifrost.tenancy.virtual_partitions.kept_offsets import RETENTION_MS
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
     PartitionGroup,
@@ -42,13 +44,13 @@ if TYPE_CHECKING:
     from bifrost.wire.message import Message
     from bifrost.wire.messages import TxnOffsetCommitRequest
 
-RETENTION_MS = 365 * 24 * 3_600_000
-"""A year after the last commit: longer than any consumer goes on without one."""
-
 _BY_NAME = 4
 """The newest version of OffsetCommit that says how long offsets are kept, which all brokers from 2.0 on have."""
 
 _COMMITS = "commits"
+
+_WHILE_TOUCHED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NON_EMPTY_GROUP})
+"""What a coordinator answers for an offset group that has a member; it has none but that of a touch."""
 
 
 class _Elsewhere(NamedTuple):
@@ -149,6 +151,7 @@ class CommittedPartitionsFilter(_OffsetsFilter):
     def _requests(
         self, exchange: Exchange, request: OffsetCommitRequest, elsewhere: _Elsewhere
     ) -> tuple[tuple[Message, int], ...]:
+        _stamp(exchange, elsewhere, is_transactional=False)
         new = OffsetCommitRequest.OffsetCommitRequestTopic
         return tuple(
             (
@@ -186,6 +189,7 @@ class TransactionOffsetsFilter(_OffsetsFilter):
     def _requests(
         self, exchange: Exchange, request: TxnOffsetCommitRequest, elsewhere: _Elsewhere
     ) -> tuple[tuple[Message, int], ...]:
+        _stamp(exchange, elsewhere, is_transactional=True)
         new = type(request).TxnOffsetCommitRequestTopic
         return tuple(
             (
@@ -263,6 +267,15 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
     return found
 
 
+def _stamp(exchange: Exchange, elsewhere: _Elsewhere, *, is_transactional: bool) -> None:
+    """Note with each offset for an offset group when it is committed, and how."""
+    stamp = virtual_topics(exchange).commit_stamp(is_transactional=is_transactional)
+    for topics in in_steps(elsewhere.by_group.values()):
+        for some in topics.values():
+            for one in in_steps(some):
+                one.committed_metadata = stamped(one.committed_metadata, stamp)
+
+
 def _answer_all(exchange: Exchange, elsewhere: _Elsewhere, error: int) -> None:
     for group, topics in in_steps(elsewhere.by_group.items()):
         for key, some in topics.items():
@@ -273,9 +286,9 @@ def _take_answers(exchange: Exchange, elsewhere: _Elsewhere, answers: tuple[Any,
     for (group, topics), answer in zip(sorted(elsewhere.by_group.items()), answers, strict=True):
         # OffsetDelete has an error of the whole: a group without offsets is none that could have been deleted.
         whole = int(getattr(answer, "error_code", 0))
-        whole = 0 if whole == ErrorCode.GROUP_ID_NOT_FOUND else whole
+        whole = 0 if whole == ErrorCode.GROUP_ID_NOT_FOUND else _told(whole)
         codes = {
-            (topic.name, one.partition_index): int(one.error_code)
+            (topic.name, one.partition_index): _told(int(one.error_code))
             for topic in in_steps(answer.topics)
             for one in in_steps(topic.partitions)
         }
@@ -289,6 +302,12 @@ def _take_answers(exchange: Exchange, elsewhere: _Elsewhere, answers: tuple[Any,
                 for one in in_steps(some)
             )
             _answer(exchange, elsewhere, key, group, told)
+
+
+def _told(code: int) -> int:
+    """Return what a client is told of an error of an offset group. While that is touched it has a member, for the time
+    of a rebalance (three seconds by default), and only that one could commit or delete: the client tries again."""
+    return int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) if code in _WHILE_TOUCHED else code
 
 
 def _answer(

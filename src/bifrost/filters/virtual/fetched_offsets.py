@@ -19,6 +19,7 @@ from bifrost.filters.virtual.offset_owners import (
     owner_of,
 )
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
+from bifrost.tenancy.virtual_partitions.commit_stamps import without_stamp
 from bifrost.tenancy.virtual_partitions.partition_map import (
     FIRST_GROUP,
     PartitionGroup,
@@ -182,6 +183,7 @@ def _merge(virtual: VirtualTopics, own: Any, other: Any, group: PartitionGroup) 
             number = partitions.virtual_of(group, PhysicalPartition(partition.partition_index))
             if partitions.has(number):
                 partition.partition_index = number
+                partition.metadata = without_stamp(partition.metadata)
                 shown.append(partition)
         topic.partitions = shown
         known = topics.setdefault(key, topic)

@@ -25,6 +25,7 @@ from bifrost.filters.virtual.virtual_filters import (
 from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
+from bifrost.tenancy.virtual_partitions.commit_stamps import CommitStamp
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
@@ -41,7 +42,7 @@ from bifrost.wire.fields import entities
 from bifrost.wire.rewriting import Names, RecordWay
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from bifrost.filters.plan import Plan
     from bifrost.tenancy.acls.guard import Guard
@@ -75,6 +76,8 @@ class TenantVirtualTopics:
         counts: Counter[tuple[str, str]] | None = None,
         hits: Counter[tuple[str, str]] | None = None,
         recent: RecentRecords | None = None,
+        *,
+        wall_s: Callable[[], float],
     ) -> None:
         """Take the rules of the configuration; there is at least one.
 
@@ -84,8 +87,9 @@ class TenantVirtualTopics:
             counts: counts what they cost, by tenant and number; None: a counter of its own.
             hits: counts what a limit refuses, by the name of the limit and tenant; None likewise.
             recent: keeps what brokers have answered of late, of all tenants; None: no connection is given that.
+            wall_s: the time since 1970, in seconds, by which commits are stamped.
         """
-        self.rules, self.tenant = PartitionRules(rules), tenant
+        self.rules, self.tenant, self.wall_s = PartitionRules(rules), tenant, wall_s
         self.stretches, self.starts = KnownStretches(), KnownStarts()
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
@@ -143,6 +147,10 @@ class VirtualTopics:
         if guard is not None:
             # What its tables permit is remembered here as well.
             guard.sessions.add(self)
+
+    def commit_stamp(self, *, is_transactional: bool) -> CommitStamp:
+        """Return what is noted with an offset that is committed now."""
+        return CommitStamp(int(self._tenant.wall_s()), is_transactional)
 
     def map_of(self, topic: str) -> PartitionMap | None:
         """Return the partitions of a topic, by its virtual name; None: it has no virtual ones."""

@@ -1,6 +1,7 @@
 """Makes the virtual clusters that sessions use from the configuration: a namespace for each tenant on its cluster."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,8 @@ class _Maker:
         if made is None:
             topics = load_virtual_partitions().TenantVirtualTopics
             counts, recent = self._models.partition_counts, self._models.recent
-            made = topics(_partition_rules(tenant), tenant.name, counts, self._hits, recent)
+            rules = _partition_rules(tenant)
+            made = topics(rules, tenant.name, counts, self._hits, recent, wall_s=time.time)
             self._partitions[tenant.name] = made
         return made
 

@@ -56,10 +56,18 @@ _remembered = lru_cache(maxsize=4096)(_made)
 
 def is_offset_group(group_id: str, physical_id: str) -> bool:
     """Whether a consumer group, by its virtual and physical ID, is an offset group, which clients do not see."""
-    found = _TAIL.search(group_id, max(1, len(group_id) - _LONGEST_TAIL))
-    if found is None:
+    if _TAIL.search(group_id, max(1, len(group_id) - _LONGEST_TAIL)) is None:
         return False
-    return java_hash(physical_id) == java_hash(physical_id.removesuffix(found.group()))
+    return consumer_group_of(physical_id) is not None
+
+
+def consumer_group_of(physical_id: str) -> str | None:
+    """Return the physical ID of the consumer group whose offset group this is; None: it is none, by its name."""
+    found = _TAIL.search(physical_id, max(1, len(physical_id) - _LONGEST_TAIL))
+    if found is None:
+        return None
+    consumer_group = physical_id.removesuffix(found.group())
+    return consumer_group if java_hash(physical_id) == java_hash(consumer_group) else None
 
 
 def _letters(wanted: int) -> str:

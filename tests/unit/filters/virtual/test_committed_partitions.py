@@ -2,18 +2,19 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.virtual.committed_partitions import RETENTION_MS
+from bifrost.tenancy.virtual_partitions.commit_stamps import CommitStamp, stamped
+from bifrost.tenancy.virtual_partitions.kept_offsets import RETENTION_MS
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 from support.physical_names import physical_name
 from support.stage import messages
-from support.stage.divided import divided
+from support.stage.divided import NOW_S, divided
 from support.stage.playbook import broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
 ORDERS, BILLING, APP = (physical_name("acme", one) for one in ("orders", "billing", "app"))
 ID = bytes(15) + b"\7"
-ILLEGAL_GENERATION, UNKNOWN_MEMBER, NO_SUCH_GROUP, STALE_EPOCH = 22, 25, 69, 113
+LOADING, ILLEGAL_GENERATION, UNKNOWN_MEMBER, NO_SUCH_GROUP, STALE_EPOCH = 14, 22, 25, 69, 113
 
 
 def owner(group: int) -> str:
@@ -37,13 +38,16 @@ def commit(group: str, *topics: tuple[str | bytes, dict[int, int]], **fields: An
 
 
 def elsewhere(group: int, offsets: dict[int, int]) -> Any:
-    return commit(
+    found = commit(
         owner(group),
         (ORDERS, offsets),
         generation_id_or_member_epoch=-1,
         member_id="",
         retention_time_ms=RETENTION_MS,
     )
+    for one in found.topics[0].partitions:
+        one.committed_metadata = stamped("note", CommitStamp(NOW_S, is_transactional=False))
+    return found
 
 
 def committed(*topics: tuple[str | bytes, dict[int, int]]) -> Any:
@@ -104,6 +108,22 @@ def test_offsets_go_to_the_groups_that_own_them_once_the_member_is_known(stage: 
         << to_broker(commit(APP, (ORDERS, {0: 5}), (BILLING, {9: 1})))
         >> broker_answers(committed((ORDERS, {0: 0}), (BILLING, {9: 0})))
         << to_client(committed(("orders", {0: 0, 5: 3, 2: 0, 3: 12, 4: 0}), ("billing", {9: 0})))
+    )
+
+
+def test_a_member_commits_again_while_an_offset_group_is_touched(stage: Stage) -> None:
+    divided(stage, "orders")
+
+    assert (
+        stage.play()
+        >> client_sends(commit("app", ("orders", {2: 6})), 7)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten())
+        << to_broker(elsewhere(1, {0: 6}))
+        >> broker_answers(committed((ORDERS, {0: UNKNOWN_MEMBER})))
+        << to_broker(commit(APP))
+        >> broker_answers(committed())
+        << to_client(committed(("orders", {2: LOADING})))
     )
 
 
@@ -239,9 +259,9 @@ def test_a_commit_from_outside_waits_until_the_group_is_empty(stage: Stage) -> N
 def test_offsets_of_a_transaction_are_part_of_it(stage: Stage) -> None:
     divided(stage, "orders")
 
-    def asked(group: str, name: str, offsets: dict[int, int], **fields: Any) -> Any:
+    def asked(group: str, name: str, offsets: dict[int, int], metadata: str = "", **fields: Any) -> Any:
         partitions = [
-            {"partition_index": one, "committed_offset": offset, "committed_metadata": ""}
+            {"partition_index": one, "committed_offset": offset, "committed_metadata": metadata}
             for one, offset in offsets.items()
         ]
         known = {
@@ -261,12 +281,13 @@ def test_offsets_of_a_transaction_are_part_of_it(stage: Stage) -> None:
             "TxnOffsetCommitResponse", {"topics": [{"name": name, "partitions": partitions}] if codes else []}
         )
 
+    stamp = stamped("", CommitStamp(NOW_S, is_transactional=True))
     assert (
         stage.play()
         >> client_sends(asked("app", "orders", {0: 5, 3: 6}), 3)
         << to_broker(heartbeat())
         >> broker_answers(beaten())
-        << to_broker(asked(owner(1), ORDERS, {1: 6}, generation_id=-1, member_id=""))
+        << to_broker(asked(owner(1), ORDERS, {1: 6}, stamp, generation_id=-1, member_id=""))
         >> broker_answers(told(ORDERS, {1: 0}))
         << to_broker(asked(APP, ORDERS, {0: 5}))
         >> broker_answers(told(ORDERS, {0: 0}))

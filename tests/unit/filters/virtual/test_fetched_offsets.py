@@ -4,6 +4,7 @@ import pytest
 
 from bifrost.filters.virtual import offset_owners
 from bifrost.forwarding.broker_costs import GROUP_NS, broker_cost_ns
+from bifrost.tenancy.virtual_partitions.commit_stamps import CommitStamp, stamped
 from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup, PartitionMap
 from bifrost.wire.api_keys import ApiKey
@@ -89,6 +90,29 @@ def test_offset_groups_are_asked_beside_their_group(stage: Stage, version: int) 
         << to_client(
             told(app={"orders": {0: 10, 3: 13, 4: 14, 5: -3}, "billing": {9: 19}}, other={"billing": {1: 21}})
         )
+    )
+
+
+def test_stamps_of_offset_groups_are_not_shown(stage: Stage) -> None:
+    """What a client has committed is its own, whatever it looks like."""
+    divided(stage, "orders")
+    stamp = CommitStamp(7, is_transactional=True)
+    stored, expected = (
+        told(**{APP: {ORDERS: {0: 10}}, owner(1): {ORDERS: {1: 13}}}),
+        told(app={"orders": {0: 10, 3: 13}}),
+    )
+    of_client = stamped("note", stamp)
+    stored.groups[0].topics[0].partitions[0].metadata = of_client
+    stored.groups[1].topics[0].partitions[0].metadata = stamped(of_client, stamp)
+    for one in expected.groups[0].topics[0].partitions:
+        one.metadata = of_client
+
+    assert (
+        stage.play()
+        >> client_sends(asked(app={"orders": [0, 3]}), 8)
+        << to_broker(asked(**{APP: {ORDERS: [0]}, owner(1): {ORDERS: [1]}}))
+        >> broker_answers(stored)
+        << to_client(expected)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -86,7 +87,9 @@ def test_filters_change_records_before_they_are_divided(stage: Stage) -> None:
 @pytest.mark.parametrize("topic", ["orders", "billing", "events"])
 def test_only_topics_of_no_filter_take_the_way_of_virtual_partitions(stage: Stage, topic: str) -> None:
     """Nor do records of a topic with virtual partitions take the way of its transforms' compiled steps."""
-    virtual = TenantVirtualTopics([PartitionRule(("orders", "billing"), PartitionMap(5, 2))])
+    virtual = TenantVirtualTopics(
+        [PartitionRule(("orders", "billing"), PartitionMap(5, 2))], wall_s=time.time
+    )
     found, _ = on_ways(stage, sealing("orders", "events"))
     namespace = stage.namespaces["acme"]
     divided_topics = virtual.topics(namespace, None)

@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 from bifrost.filters.virtual import virtual_topics
@@ -24,7 +25,7 @@ RULES = [PartitionRule(("orders", "eu:*"), PartitionMap(5, 2))]
 
 def test_the_engine_knows_all_other_topics(stage: Stage) -> None:
     namespace = stage.namespaces["acme"]
-    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(namespace, None)
     requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
     answers = topics.in_answers(ApiKey.FETCH, namespace.to_virtual)
     orders, billing = (physical_name("acme", one).encode() for one in ("orders", "billing"))
@@ -40,7 +41,7 @@ def test_the_engine_knows_all_other_topics(stage: Stage) -> None:
 
 def test_the_engine_has_a_way_for_what_is_produced(stage: Stage) -> None:
     namespace = stage.namespaces["acme"]
-    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(namespace, None)
     requests = topics.in_requests(ApiKey.PRODUCE, namespace.to_physical)
     answers = topics.in_answers(ApiKey.PRODUCE, namespace.to_virtual)
     orders, billing = (physical_name("acme", one).encode() for one in ("orders", "billing"))
@@ -58,7 +59,7 @@ def test_the_engine_has_a_way_for_what_is_produced(stage: Stage) -> None:
 
 def test_topics_by_id_are_told_from_others(stage: Stage) -> None:
     namespace = stage.namespaces["acme"]
-    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(namespace, None)
     for name in ("orders", "billing"):
         stage.topic_ids.learn(messages.topic_id(name), physical_name("acme", name).encode())
     requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
@@ -71,7 +72,7 @@ def test_topics_by_id_are_told_from_others(stage: Stage) -> None:
 
 
 def test_clients_of_a_namespace_share_what_is_known(stage: Stage) -> None:
-    tenant, namespace = TenantVirtualTopics(RULES), stage.namespaces["acme"]
+    tenant, namespace = TenantVirtualTopics(RULES, wall_s=time.time), stage.namespaces["acme"]
     found = tenant.topics(namespace, None)
 
     assert tenant.topics(namespace, None) is found
@@ -84,7 +85,8 @@ def test_clients_of_a_namespace_share_what_is_known(stage: Stage) -> None:
 def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
     stage.existing.configure({"acme": [("eu",), ("billing",), ("us",)]})
     tenant = TenantVirtualTopics(
-        [PartitionRule(("eu:orders",), PartitionMap(5, 2)), PartitionRule(("us:*",), PartitionMap(7, 3))]
+        [PartitionRule(("eu:orders",), PartitionMap(5, 2)), PartitionRule(("us:*",), PartitionMap(7, 3))],
+        wall_s=time.time,
     )
     key, clusters = StateKey(KIND, "acme:eu/orders"), stage.shared.virtual_clusters
     in_use: list[VirtualCluster] = []
@@ -121,7 +123,7 @@ def test_a_moved_or_shared_topic_keeps_its_partitions(stage: Stage) -> None:
 
 def test_names_remembered_have_a_bound(stage: Stage) -> None:
     namespace = stage.namespaces["initech"]
-    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(namespace, None)
     names = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
     for number in range(virtual_topics.MAX_REMEMBERED + 1):
         names.missing(Entity.TOPIC_NAME, b"t%d" % number)
@@ -151,7 +153,7 @@ def test_topics_without_virtual_partitions_are_not_decoded(stage: Stage, decoded
 def test_names_that_no_topic_has_are_not_remembered(stage: Stage) -> None:
     """4,096 of 32 KiB would take more than the gateway may, in each of several tables."""
     namespace = stage.namespaces["acme"]
-    topics = TenantVirtualTopics(RULES).topics(namespace, None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(namespace, None)
     requests = topics.in_requests(ApiKey.FETCH, namespace.to_physical)
     long = "n" * 30_000
 
@@ -167,7 +169,7 @@ def test_names_that_no_topic_has_are_not_remembered(stage: Stage) -> None:
 
 def test_messages_of_every_api_have_a_plan(stage: Stage) -> None:
     """Also those that the gateway answers, about ACLs and users: they ended the connection."""
-    topics = TenantVirtualTopics(RULES).topics(stage.namespaces["acme"], None)
+    topics = TenantVirtualTopics(RULES, wall_s=time.time).topics(stage.namespaces["acme"], None)
     plans = [
         PLANS.plan_for(api_key, version) for api_key in SERVED for version in served_versions(api_key) or ()
     ]

@@ -3,7 +3,11 @@ from hypothesis import strategies as st
 
 from bifrost.tenancy.virtual_partitions import offset_groups
 from bifrost.tenancy.virtual_partitions.java_hash import java_hash
-from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group, offset_group
+from bifrost.tenancy.virtual_partitions.offset_groups import (
+    consumer_group_of,
+    is_offset_group,
+    offset_group,
+)
 from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PartitionGroup
 
 GROUPS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
@@ -18,6 +22,7 @@ def test_a_consumer_group_and_its_offset_groups_have_one_coordinator(
     assert made.startswith(f"{group_id}-v{number}-")
     assert java_hash(prefix + made) == java_hash(prefix + group_id)
     assert is_offset_group(made, prefix + made)
+    assert consumer_group_of(prefix + made) == prefix + group_id
 
 
 def test_the_first_group_is_the_consumer_group_itself() -> None:
@@ -28,6 +33,9 @@ def test_offset_groups_are_told_from_groups_with_such_a_name() -> None:
     made = offset_group("app", "prefix-app", PartitionGroup(3))
 
     assert not is_offset_group("app", "prefix-app")
+    assert consumer_group_of("prefix-app") is None
+    assert consumer_group_of(f"prefix-{made}x") is None
+    assert consumer_group_of("prefix-app-v3-abcdefghi") is None
     assert not is_offset_group("app-v3-abcdefghi", "prefix-app-v3-abcdefghi")
     assert not is_offset_group("app-v0-" + made[-9:], "prefix-app-v0-" + made[-9:])
     assert not is_offset_group(made + "x", f"prefix-{made}x")

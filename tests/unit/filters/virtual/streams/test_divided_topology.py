@@ -1,3 +1,4 @@
+import time
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ DELETE = {"cleanup_policy": "delete"}
 
 @pytest.fixture
 def virtual(stage: Stage) -> VirtualTopics:
-    return TenantVirtualTopics(RULES, "acme").topics(stage.namespaces["acme"], None)
+    return TenantVirtualTopics(RULES, "acme", wall_s=time.time).topics(stage.namespaces["acme"], None)
 
 
 def topology(*parts: Any) -> Any:
