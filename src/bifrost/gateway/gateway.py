@@ -54,6 +54,7 @@ from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.sockets.listener_watch import ListenerWatch
+from bifrost.gateway.upkeep.upkeep_turn import look_after_offsets
 from bifrost.session.close_reason import CloseReason, limit_of
 from bifrost.session.shared_state import SharedState
 
@@ -194,11 +195,10 @@ class Gateway:
             background.add(loop.create_task(keep("watch", self.reloader.watch)))
         serving = loop.create_task(self._serve())
         stopping = loop.create_task(stop.wait())
-        sweep = partial(close_idle, self._connections, lambda: self.limits.max_idle_ms)
-        slow = partial(end_slow, self._connections, lambda: self.limits.frame_timeout_ms)
         works: dict[str, Work] = {
-            "idle_sweep": sweep,
-            "slow_sweep": slow,
+            "idle_sweep": partial(close_idle, self._connections, lambda: self.limits.max_idle_ms),
+            "slow_sweep": partial(end_slow, self._connections, lambda: self.limits.frame_timeout_ms),
+            "offset_upkeep": partial(look_after_offsets, self),
             "garbage": partial(watch_garbage, self._connections),
             "spare_memory": partial(release_unused, self.shared.virtual_clusters.models.recent),
             "listener_watch": self.listener_watch.run,

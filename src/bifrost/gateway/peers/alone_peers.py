@@ -102,7 +102,7 @@ class AlonePeers:
         return self.budget_table
 
     def takes_part(self) -> bool:
-        """Whether this process takes part in the exchange with other gateways, for all workers."""
+        """Whether this process does for all workers what one of them has to do: the exchange, the upkeep of offsets."""
         return True
 
     def new_loop_stalls(self) -> LoopStalls:

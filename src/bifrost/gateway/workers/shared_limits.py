@@ -55,7 +55,7 @@ BUDGET_LOCK = MAX_TENANTS + 1
 """Lock of the worker that looks for the place of a budget."""
 
 EXCHANGE_LOCK = MAX_TENANTS + 2
-"""Lock of the worker that exchanges the use of budgets with other gateways."""
+"""Lock of the worker that exchanges the use of budgets with other gateways, and looks after offsets."""
 
 
 class SharedLimits:

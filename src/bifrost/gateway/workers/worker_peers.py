@@ -141,7 +141,7 @@ class WorkerPeers(AlonePeers):
         return self._budgets
 
     def takes_part(self) -> bool:
-        """Whether this worker takes part in the exchange: one does, for as long as it runs."""
+        """Whether this worker does for all what one has to do: one does, for as long as it runs."""
         return self._shared_limits.try_to_hold(EXCHANGE_LOCK)
 
     def new_loop_stalls(self) -> LoopStalls:

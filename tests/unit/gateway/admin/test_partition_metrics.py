@@ -6,7 +6,7 @@ def test_each_number_has_its_metric() -> None:
     counts = [(("acme", number), place) for place, number in enumerate(NUMBERS, 1)]
     found = {
         (sample.name, *sample.labels.values()): sample.value
-        for metric in filter(None, partition_metrics(counts, [("acme", 10)]))
+        for metric in filter(None, partition_metrics(counts, [("acme", 13)]))
         for sample in metric.samples
     }
 
@@ -20,5 +20,8 @@ def test_each_number_has_its_metric() -> None:
         ("kafka_proxy_virtual_partition_shared_fetches_total", "acme"): 7,
         ("kafka_proxy_virtual_partition_shared_bytes_total", "acme", "own"): 8,
         ("kafka_proxy_virtual_partition_shared_bytes_total", "acme", "others"): 9,
-        ("kafka_proxy_virtual_partition_recent_bytes", "acme"): 10,
+        ("kafka_proxy_virtual_partition_kept_offset_groups_total", "acme"): 10,
+        ("kafka_proxy_virtual_partition_expired_offsets_total", "acme"): 11,
+        ("kafka_proxy_virtual_partition_offset_upkeep_failures_total", "acme"): 12,
+        ("kafka_proxy_virtual_partition_recent_bytes", "acme"): 13,
     }

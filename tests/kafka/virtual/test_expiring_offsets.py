@@ -1,0 +1,182 @@
+"""Committed offsets of virtual partitions live as long as those of their consumer group, at brokers that keep them a
+minute: while the group has members, however they were committed, and a minute longer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.tenancy.virtual_partitions.commit_stamps import read_stamp, without_stamp
+from bifrost.wire.messages import ListGroupsRequest, OffsetFetchRequest
+from support.brokers.kafka_versions import cluster_of, version_under_test
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import warm_up
+from support.clients.routed_client import RoutedClient
+from support.committed_offsets import commit, commit_request, offsets_of
+from support.gateways.admin_port import value
+from support.gateways.gateway_fixtures import UniqueName
+from support.gateways.gateway_process import GLOBEX, HOST, GatewayProcess
+from support.physical_names import physical_name
+from support.virtual_topics import PHYSICAL, RULES, SIZES, WAIT_S, create
+
+RETENTION_S = 60
+EXPIRING = {
+    "offsets.retention.minutes": "1",
+    "offsets.retention.check.interval.ms": "1000",
+    "group.initial.rebalance.delay.ms": "1000",
+}
+LATE_S = 30
+"""How much later than the retention offsets may be gone, on a busy machine."""
+ALL = dict.fromkeys(range(SIZES["even"]), 7)
+NONE = dict.fromkeys(ALL, -1)
+FIRST_GROUP = PHYSICAL["even"]
+"""The virtual partitions below this one are those that the brokers have."""
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[EmbeddedKafka]:
+    with cluster_of(version_under_test(), properties=EXPIRING) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def dividing(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with RoutedClient(Endpoint(HOST, kafka.broker_port(1))) as client:
+        warm_up(client)
+
+    def adjust(config: dict[str, Any]) -> None:
+        config["tenants"][0]["virtual_partitions"] = RULES
+
+    directory = tmp_path_factory.mktemp("expiring_offsets")
+    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
+    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+        yield process
+
+
+@pytest.fixture
+def direct(kafka: EmbeddedKafka) -> Iterator[RawClient]:
+    with RawClient(Endpoint(HOST, kafka.broker_port(1))) as client:
+        yield client
+
+
+def member(endpoint: Endpoint, group: str, topic: str) -> Consumer:
+    """Return a member that has all partitions."""
+    own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer(endpoint.for_confluent | own)
+    consumer.subscribe([topic])
+    deadline = time.monotonic() + WAIT_S
+    while len(consumer.assignment()) < len(ALL):
+        assert time.monotonic() < deadline, "the member was assigned nothing"
+        consumer.poll(0.1)
+    return consumer
+
+
+def commit_plainly(consumer: Consumer, topic: str) -> None:
+    consumer.commit(offsets=[TopicPartition(topic, *one) for one in ALL.items()], asynchronous=False)
+
+
+def commit_in_transaction(producer: Producer, consumer: Consumer, topic: str) -> None:
+    producer.begin_transaction()
+    offsets = [TopicPartition(topic, *one) for one in ALL.items()]
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), WAIT_S)
+    producer.commit_transaction(WAIT_S)
+
+
+def test_offsets_expire_with_those_of_their_group(
+    dividing: GatewayProcess, endpoint: Endpoint, client: RawClient, direct: RawClient, unique: UniqueName
+) -> None:
+    topic = create(endpoint, direct, unique("even"), SIZES["even"], PHYSICAL["even"])
+    names = "plain-works", "transactional-works", "plain-left", "transactional-left", "outside"
+    groups = {name: unique(name) for name in names}
+    producer = Producer(endpoint.for_confluent | {"transactional.id": unique("txn")})
+    producer.init_transactions(WAIT_S)
+
+    def offsets(name: str) -> dict[int, int]:
+        return NONE | offsets_of(client, groups[name], topic, list(ALL))
+
+    def let_members_poll() -> None:
+        for one in working:
+            one.poll(0)
+
+    with ExitStack() as stack:
+        members = {
+            name: stack.enter_context(closing(member(endpoint, groups[name], topic)))
+            for name in names
+            if name.endswith("works")
+        }
+        working = list(members.values())
+        commit_plainly(members["plain-works"], topic)
+        commit_in_transaction(producer, members["transactional-works"], topic)
+        with closing(member(endpoint, groups["plain-left"], topic)) as one:
+            commit_plainly(one, topic)
+        with closing(member(endpoint, groups["transactional-left"], topic)) as one:
+            commit_in_transaction(producer, one, topic)
+        # A consumer in no group, of two virtual partitions that share a physical one, and of one beside it.
+        last = max(ALL)
+        commit(client, commit_request(groups["outside"], topic, {last: 7, last - FIRST_GROUP: 7}))
+        began_s, gone_s = time.monotonic(), {}
+        assert offsets("plain-left") == offsets("transactional-left") == ALL
+        while len(gone_s) < 3 and time.monotonic() < began_s + RETENTION_S + LATE_S:
+            let_members_poll()
+            time.sleep(0.5)
+            for name in set(names) - gone_s.keys() - members.keys():
+                found = offsets(name)
+                left = {one: offset for one, offset in found.items() if offset >= 0}
+                if not left:
+                    gone_s[name] = time.monotonic() - began_s
+                elif time.monotonic() < began_s + RETENTION_S - 5:
+                    assert len(left) == (2 if name == "outside" else len(ALL)), (name, left)
+
+        assert set(gone_s) == set(names) - members.keys()
+        assert min(gone_s.values()) > RETENTION_S - 5
+        # Those of groups whose members are there, long after brokers have deleted what no group keeps.
+        while time.monotonic() < began_s + 1.5 * RETENTION_S:
+            let_members_poll()
+            time.sleep(0.5)
+        assert offsets("plain-works") == ALL
+        assert offsets("transactional-works") == ALL
+
+    labels = {"tenant": "globex"}
+    assert value(dividing, "kafka_proxy_virtual_partition_kept_offset_groups_total", **labels) > 0
+    assert value(dividing, "kafka_proxy_virtual_partition_expired_offsets_total", **labels) > 0
+    assert value(dividing, "kafka_proxy_virtual_partition_offset_upkeep_failures_total", **labels) == 0
+
+
+def test_a_client_gets_its_own_metadata_and_the_brokers_have_it_with_a_stamp(
+    client: RawClient, endpoint: Endpoint, direct: RawClient, unique: UniqueName
+) -> None:
+    topic = create(endpoint, direct, unique("even"), SIZES["even"], PHYSICAL["even"])
+    group, last = unique("group"), max(ALL)
+
+    def told(one: RawClient, group_id: str) -> list[tuple[int, str]]:
+        answer = one.request(OffsetFetchRequest(group_id=group_id, topics=None), 7)
+        return [
+            (partition.partition_index, partition.metadata)
+            for named in answer.topics
+            for partition in named.partitions
+        ]
+
+    request = commit_request(group, topic, {0: 7, last: 8})
+    for one in request.topics[0].partitions:
+        one.committed_metadata = f"of {one.partition_index}"
+    assert commit(client, request) == {0: 0, last: 0}
+
+    assert sorted(told(client, group)) == [(0, "of 0"), (last, f"of {last}")]
+    physical = physical_name("globex", group)
+    (owner,) = [
+        one.group_id
+        for one in direct.request(ListGroupsRequest(), 4).groups
+        if one.group_id.startswith(physical) and one.group_id != physical
+    ]
+    [(_, stored)] = told(direct, owner)
+    stamp = read_stamp(stored)
+    assert stamp is not None
+    assert abs(stamp.committed_s - time.time()) < WAIT_S
+    assert (stamp.is_transactional, without_stamp(stored)) == (False, f"of {last}")
