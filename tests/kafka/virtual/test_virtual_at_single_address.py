@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -18,6 +21,9 @@ from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.virtual_topics import EACH, RULES, SIZES, WAIT_S, expected, produce, read, size_of, values_of
+
+LARGE, LARGE_BYTES = 20, 10_000
+"""Records of each partition: an answer of a broker has far more than 64 KiB (`LARGE_BYTES` of fetch_polls.py)."""
 
 
 @pytest.fixture(scope="module", params=["plain", "sealed"])
@@ -54,6 +60,30 @@ def test_each_acknowledged_record_is_read_once_and_in_order(
     produce(endpoint, topic, "b", **{"enable.idempotence": is_idempotent})
     assert read(endpoint, topic, group, EACH * size_of(topic)) == expected(topic, "b")
     assert read(endpoint, topic, group, 0) == {}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_consumers_get_large_answers(endpoint: Endpoint, unique: UniqueName, kind: str) -> None:
+    """An answer with large records of one broker, which are not copied, names the topic once more for the others."""
+    topic, values = unique(kind), [os.urandom(LARGE_BYTES) for _ in range(LARGE)]
+    admin = AdminClient(endpoint.for_confluent)
+    admin.create_topics([NewTopic(topic, SIZES[kind], 3)])[topic].result(WAIT_S)
+    producer = Producer(endpoint.for_confluent | {"enable.idempotence": True})
+    for partition in range(SIZES[kind]):
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+    assert producer.flush(WAIT_S) == 0
+
+    found: dict[int, list[bytes]] = defaultdict(list)
+    own = {"group.id": unique("group"), "auto.offset.reset": "earliest"}
+    with closing(Consumer(endpoint.for_confluent | own)) as consumer:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + WAIT_S
+        while sum(map(len, found.values())) < LARGE * SIZES[kind] and time.monotonic() < deadline:
+            for message in consumer.consume(100, 0.2):
+                assert message.error() is None
+                found[message.partition()].append(message.value())
+    assert found == dict.fromkeys(range(SIZES[kind]), values)
 
 
 @pytest.mark.needs_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1)

@@ -66,6 +66,17 @@ def test_an_offset_in_what_was_fetched_is_answered_at_once(books: list[Playbook]
     assert need_of(books[2])
 
 
+def test_an_answer_may_name_a_topic_twice(books: list[Playbook]) -> None:
+    """As that to a single address does, of which one broker has records, and another has none."""
+    assert (
+        books[0]
+        >> client_sends(asked(("orders", [(0, 0), (1, 0)])), VERSION)
+        << to_broker(asked((ORDERS, [(0, 0), (1, 0)])))
+        >> broker_answers(told((ORDERS, {0: LOG}), (ORDERS, {1: b""})))
+        << to_client(told(("orders", {0: own(LOG, 0, 0)}), ("orders", {1: b""})))
+    )
+
+
 def test_what_was_fetched_is_given_longer_with_what_was_told_since(books: list[Playbook]) -> None:
     assert books[0] >> client_sends(fetch(0), VERSION) << to_broker(asked((ORDERS, [(0, 0)])))
     assert answered(books[0])
