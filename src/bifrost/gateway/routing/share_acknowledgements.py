@@ -64,8 +64,9 @@ class ShareAcknowledgements:
                 ErrorCode.NONE if session.has_acquired(key) else self._router.cluster.routes.absence(key)
             )
             if broker is None or absence in _ABSENT:
-                code = absence if absence in _ABSENT else ErrorCode.INVALID_RECORD_STATE
-                call.results[key] = Result(code, code.message)
+                # As KafkaApis does, without a text for what does not exist.
+                lost = ErrorCode.INVALID_RECORD_STATE
+                call.results[key] = Result(absence) if absence in _ABSENT else Result(lost, lost.message)
             else:
                 parts.setdefault(broker.node_id, {})[key] = batches
         self.send_parts(call, parts)

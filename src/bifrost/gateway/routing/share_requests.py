@@ -337,7 +337,7 @@ class ShareRequests:
         if call.fetch is None:
             if is_refused:
                 return ShareAcknowledgeResponse(error_code=call.refusals[0])
-            return share_parts.acknowledged(call.results, call.lock_ms)
+            return share_parts.acknowledged(call.results, call.lock_ms or session.lock_ms)
         if is_refused:
             return ShareFetchResponse(error_code=call.refusals[0])
         found: dict[Key, Found] = {}

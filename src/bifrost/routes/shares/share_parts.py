@@ -176,9 +176,9 @@ def results_of(response: ShareAcknowledgeResponse) -> dict[Key, Result]:
 
 
 def failed(codes: Mapping[Key, ErrorCode]) -> dict[Key, Found]:
-    """Return the errors of these partitions, as brokers have them."""
+    """Return the errors of these partitions, as brokers have them: without a text."""
     return {
-        key: Found(partition_index=key[1], error_code=code, error_message=code.message, records=b"")
+        key: Found(partition_index=key[1], error_code=code, records=b"")
         for key, code in in_steps(codes.items())
     }
 
