@@ -171,13 +171,14 @@ def test_topics_are_created_described_and_grown(globex: Endpoint, unique: Unique
             again = await admin.create_topics([new])
             assert for_code(again.topic_errors[0][1]) is TopicAlreadyExistsError
             assert again.topic_errors[0][2] == f"Topic '{name}' already exists."
-            assert name in await admin.list_topics()
-            await admin.create_partitions({name: NewPartitions(5)})
-            (described,) = await admin.describe_topics([name])
-            async with asyncio.timeout(30):
-                while (
-                    len(described["partitions"]) != 5
-                ):  # The controller answers before the broker has heard of it.
+            async with asyncio.timeout(30):  # The controller answers before other brokers have heard of it.
+                listed = await admin.list_topics()
+                while name not in listed:
+                    await asyncio.sleep(0.1)
+                    listed = await admin.list_topics()
+                await admin.create_partitions({name: NewPartitions(5)})
+                (described,) = await admin.describe_topics([name])
+                while len(described["partitions"]) != 5:
                     await asyncio.sleep(0.1)
                     (described,) = await admin.describe_topics([name])
             assert described["topic"] == name

@@ -18,7 +18,7 @@ from support.forgery.attackers import Attack
 from support.forgery.forged_requests import Loot
 from support.forgery.victim import BusyVictim
 from support.gateways.gateway_fixtures import FreshTopic
-from support.gateways.gateway_process import GatewayProcess
+from support.gateways.gateway_process import IS_SINGLE_ADDRESS, GatewayProcess
 
 ATTACKER = "initech"
 IDS = 2_000
@@ -79,6 +79,13 @@ def test_masses_of_unknown_ids_keep_no_client_waiting_and_hide_no_foreign_one(
     told = outcome.swapped(pair.swaps())
     # Brokers name any of themselves as the controller (KRaft), another one each time.
     is_alike = any(prober.ask(*ask([*unknown, pair.control])) == told for _ in range(MAX_TRIES))
+    if IS_SINGLE_ADDRESS and not is_alike:
+        # A request has a thousand of them looked up, so it takes a few until all are known to be absent.
+        is_alike = any(
+            prober.ask(*ask([*unknown, pair.foreign])).swapped(pair.swaps())
+            == prober.ask(*ask([*unknown, pair.control]))
+            for _ in range(MAX_TRIES)
+        )
 
     assert by_id.error_code == ErrorCode.NONE
     assert is_alike
