@@ -43,7 +43,7 @@ PAUSE_S = 0.01
 """Between two groups: at most a hundred a second cost a broker some hundredths of a core."""
 
 RETRY_S = 10.0
-"""Longest pause after a look that a broker did not answer."""
+"""Longest pause after a look that a broker did not answer, or for which there was not time enough."""
 
 UNKNOWN_S = 1.0
 """Pause while no broker tells how long it keeps offsets, as when the gateway has just started."""
@@ -89,11 +89,10 @@ class OffsetUpkeep:
     async def run(self) -> None:
         """Look after the offset groups, for ever."""
         while True:
-            pauses_s = [float(LONGEST_LOOK_S)]
+            pauses_s, divided = [float(LONGEST_LOOK_S)], self._tenants()
+            self._seen = {tenant: seen for tenant, seen in self._seen.items() if tenant in divided}
             for cluster in self._gateway.clusters:
-                tenants = [
-                    one for one in self._tenants() if self._gateway.cluster_of.get(one) == cluster.name
-                ]
+                tenants = [one for one in divided if self._gateway.cluster_of.get(one) == cluster.name]
                 if tenants:
                     pauses_s.append(await self._look(cluster, tenants))
             await asyncio.sleep(min(pauses_s))
@@ -126,8 +125,8 @@ class OffsetUpkeep:
         return pause_s if is_whole else max(SHORTEST_LOOK_S, min(pause_s, RETRY_S))
 
     async def _look_as(self, coordinators: "_Coordinators", tenants: list[str], retention_s: int) -> bool:
-        """Look after the groups of the tenants of one account; return whether all brokers told their groups."""
-        owners = _owners(self._gateway, tenants)
+        """Look after the groups of the tenants of one account; return whether there was nothing left to do."""
+        owners, is_done = _owners(self._gateway, tenants), True
         found: dict[str, list[OffsetGroup]] = {tenant: [] for tenant in tenants}
         silent = set()
         for node_id in coordinators.node_ids():
@@ -147,15 +146,15 @@ class OffsetUpkeep:
             if not silent:
                 known = {one.group_id: known[one.group_id] for one in of_tenant if one.group_id in known}
             self._seen[tenant] = known
-            await self._tend(coordinators, tenant, of_tenant, retention_s)
-        return not silent
+            is_done &= await self._tend(coordinators, tenant, of_tenant, retention_s)
+        return is_done and not silent
 
     async def _tend(
         self, coordinators: "_Coordinators", tenant: str, groups: list[OffsetGroup], retention_s: int
-    ) -> None:
-        """Look after the groups of one tenant, as many of those that are due as there is time for."""
-        loop, seen = asyncio.get_running_loop(), self._seen[tenant]
-        until_s, breaks = loop.time() + TURN_S, Breaks()
+    ) -> bool:
+        """Look after the groups of one tenant that are due; return whether there was time for all of them."""
+        loop, seen, problem = asyncio.get_running_loop(), self._seen[tenant], ""
+        until_s, breaks, is_done = loop.time() + TURN_S, Breaks(), True
         for group in groups:
             await breaks.take()
             known = seen.get(group.group_id)
@@ -166,17 +165,19 @@ class OffsetUpkeep:
             ):
                 continue
             if loop.time() >= until_s:
-                return
+                is_done = False
+                break
             try:
                 look_again_s = await self._tend_group(coordinators, tenant, group, retention_s)
             except BrokerError as error:
                 # It is due again with the next look.
                 self._counts[tenant, FAILED] += 1
-                self._note_problem(f"tenant {tenant}", str(error))
+                problem = str(error)
             else:
-                self._note_problem(f"tenant {tenant}", "")
                 seen[group.group_id] = _Seen(look_again_s, group.has_consumer_group)
             await asyncio.sleep(PAUSE_S)
+        self._note_problem(f"tenant {tenant}", problem)
+        return is_done
 
     async def _tend_group(
         self, coordinators: "_Coordinators", tenant: str, group: OffsetGroup, retention_s: int

@@ -235,9 +235,27 @@ def test_the_time_of_a_tenant_is_bounded_and_the_rest_comes_with_the_next_look(
     world.listed = {owner("acme", number): "" for number in (1, 2, 3)} | {owner("globex"): ""}
     world.offsets_of = {one: [offset(0)] for one in world.listed}
     monkeypatch.setattr(module, "TURN_S", 0)
-    world.look()
+    assert world.look() == module.RETRY_S
     assert world.asked == []
 
     monkeypatch.setattr(module, "TURN_S", 60)
-    world.look()
+    assert world.look() > module.RETRY_S
     assert sorted(world.asked) == sorted(world.listed)
+
+
+def test_a_problem_of_a_tenant_is_logged_once_while_it_lasts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(module.log, "warning", lambda event, **fields: told.append(fields["error"]))
+    world.listed = {owner("acme"): "", owner("acme", 2): ""}
+    world.offsets_of = {owner("acme", 2): [offset(0)]}
+    for _ in range(3):
+        world.look()
+    world.offsets_of[owner("acme")] = [offset(0)]
+    world.look()
+    del world.offsets_of[owner("acme")]
+    world.now_s += RETENTION_S
+    world.look()
+
+    assert told == ["OffsetFetch: NOT_COORDINATOR"] * 2
