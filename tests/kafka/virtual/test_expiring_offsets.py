@@ -40,15 +40,15 @@ FIRST_GROUP = PHYSICAL["even"]
 """The virtual partitions below this one are those that the brokers have."""
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[EmbeddedKafka]:
+@pytest.fixture(scope="session")
+def expiring() -> Iterator[EmbeddedKafka]:
     with cluster_of(version_under_test(), properties=EXPIRING) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def dividing(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with RoutedClient(Endpoint(HOST, kafka.broker_port(1))) as client:
+def dividing(expiring: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with RoutedClient(Endpoint(HOST, expiring.broker_port(1))) as client:
         warm_up(client)
 
     def adjust(config: dict[str, Any]) -> None:
@@ -56,13 +56,13 @@ def dividing(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> 
 
     directory = tmp_path_factory.mktemp("expiring_offsets")
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, expiring.bootstrap, **options) as process:
         yield process
 
 
 @pytest.fixture
-def direct(kafka: EmbeddedKafka) -> Iterator[RawClient]:
-    with RawClient(Endpoint(HOST, kafka.broker_port(1))) as client:
+def direct(expiring: EmbeddedKafka) -> Iterator[RawClient]:
+    with RawClient(Endpoint(HOST, expiring.broker_port(1))) as client:
         yield client
 
 
