@@ -154,6 +154,7 @@ def test_committed_records_are_read_once_and_in_order(
     assert found == expected(topic, "commit", "again")
 
 
+@pytest.mark.needs_api(ApiKey.LIST_OFFSETS, 7)
 @pytest.mark.parametrize("kind", SIZES)
 def test_logs_of_all_brokers_are_looked_into(endpoint: Endpoint, unique: UniqueName, kind: str) -> None:
     """For the latest record of each partition, and for what can be deleted."""
