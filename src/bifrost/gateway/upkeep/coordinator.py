@@ -1,5 +1,9 @@
-"""Asks a coordinator about groups, in the gateway's or a tenant's name: which there are, and what offsets they have."""
+"""Asks a coordinator about groups, in the gateway's or a tenant's name: which there are, and what offsets they have.
 
+There may be masses of both, so answers are read in a thread: clients do not wait for it.
+"""
+
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -88,7 +92,7 @@ class Coordinator:
         """
         answer = await self._ask(ListGroupsRequest(), ApiKey.LIST_GROUPS, _LIST_GROUPS)
         _check("ListGroups", answer.error_code)
-        return {one.group_id: one.protocol_type for one in answer.groups}
+        return await asyncio.to_thread(_types_of, answer)
 
     async def offsets(self, group_id: str) -> list[KeptOffset]:
         """Return the offsets of a group.
@@ -99,12 +103,7 @@ class Coordinator:
         request = OffsetFetchRequest(group_id=group_id, topics=None, require_stable=False)
         answer = await self._ask(request, ApiKey.OFFSET_FETCH, _OFFSET_FETCH)
         _check("OffsetFetch", answer.error_code)
-        return [
-            KeptOffset(topic.name, one.partition_index, read_stamp(one.metadata))
-            for topic in answer.topics
-            for one in topic.partitions
-            if not one.error_code and one.committed_offset >= 0
-        ]
+        return await asyncio.to_thread(_offsets_of, answer)
 
     async def touch(self, group_id: str) -> None:
         """Join a group and leave it.
@@ -175,6 +174,19 @@ class Coordinator:
                 f"{self._client.address}: it has no {type(request).__name__} of version {oldest}"
             )
         return await self._client.request(request, version)
+
+
+def _types_of(answer: Any) -> dict[str, str]:
+    return {one.group_id: one.protocol_type for one in answer.groups}
+
+
+def _offsets_of(answer: Any) -> list[KeptOffset]:
+    return [
+        KeptOffset(topic.name, one.partition_index, read_stamp(one.metadata))
+        for topic in answer.topics
+        for one in topic.partitions
+        if not one.error_code and one.committed_offset >= 0
+    ]
 
 
 def _check(step: str, error_code: int) -> None:

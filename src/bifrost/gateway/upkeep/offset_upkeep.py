@@ -39,6 +39,9 @@ TURN_S = 60.0
 """How long one tenant's groups are looked after before it is the next tenant's turn: twenty touches, if each waits for
 the brokers' default of three seconds."""
 
+MAX_DELETED = 1_000
+"""Most offsets of a group that are deleted at once, some of a millisecond's work; those that are left are due again."""
+
 PAUSE_S = 0.01
 """Between two groups: at most a hundred a second cost a broker some hundredths of a core."""
 
@@ -188,7 +191,8 @@ class OffsetUpkeep:
             BrokerError: its coordinator does not answer, or refuses.
         """
         coordinator = coordinators.of(group.node_id)
-        judged = judge_offsets(
+        judged = await asyncio.to_thread(
+            judge_offsets,
             await coordinator.offsets(group.group_id),
             has_consumer_group=group.has_consumer_group,
             is_touched=group.is_touched,
@@ -196,7 +200,9 @@ class OffsetUpkeep:
             retention_s=retention_s,
         )
         if judged.expired and await coordinator.is_gone(group.consumer_group):
-            self._counts[tenant, EXPIRED] += await coordinator.delete(group.group_id, judged.expired)
+            self._counts[tenant, EXPIRED] += await coordinator.delete(
+                group.group_id, judged.expired[:MAX_DELETED]
+            )
         if judged.is_to_touch:
             await coordinator.touch(group.group_id)
             self._counts[tenant, KEPT] += 1

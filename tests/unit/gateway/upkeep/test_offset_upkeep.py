@@ -152,6 +152,17 @@ def test_expired_offsets_of_a_group_that_is_gone_are_deleted(world: World) -> No
     assert world.counts == {("acme", "expired_offsets"): 2, ("acme", "kept_groups"): 1}
 
 
+def test_masses_of_offsets_are_deleted_a_thousand_at_once(world: World) -> None:
+    mine = owner("acme")
+    world.listed = {mine: ""}
+    world.offsets_of = {mine: [offset(RETENTION_S)] * (module.MAX_DELETED + 1)}
+    world.look()
+    assert world.counts == {("acme", "expired_offsets"): module.MAX_DELETED}
+
+    world.look()
+    assert world.deleted == [mine, mine]
+
+
 def test_nothing_is_deleted_of_a_group_that_has_come_back(world: World) -> None:
     world.listed = {owner("acme"): ""}
     world.offsets_of = {owner("acme"): [offset(RETENTION_S)]}
