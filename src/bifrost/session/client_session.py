@@ -217,13 +217,13 @@ class ClientSession(AnsweringSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
         )
-        limit, items = exceeded_limit(plan, frame, offset, is_single=self.needs_whole)
+        most = self._most_items(plan.api_key)
+        limit, items = exceeded_limit(plan, frame, offset, most)
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
             self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
-            refused = refusal(plan, frame, offset, is_single=self.needs_whole)
-            step = self._answer(lane, header.correlation_id, frame, refused)
+            step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset, most))
         # Charged only when the request is done: one that waits for something comes here again.
         if items and limit is None and not isinstance(step, Need):
             lane.load.broker_left_ns -= items * ITEM_NS
@@ -282,7 +282,7 @@ class ClientSession(AnsweringSession):
         """Pass a request through the filters; return its frame for the broker, or what else was decided."""
         plan = lane.plan
         if not is_decodable(plan, len(frame)):
-            raise too_large(plan, len(frame))
+            raise too_large(plan, len(frame), self._most_items(plan.api_key))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         decided = self._filtered_request(lane, exchange, request, frame, head or bytes(frame[:offset]))
         release_large(plan.request.layout, request, frame)

@@ -12,6 +12,7 @@ from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Lane, Reason
 from bifrost.forwarding.quotas.budget import Budget
 from bifrost.forwarding.quotas.mutations import Mutations, has_permissive_quota
+from bifrost.session.decoded_request import max_items
 from bifrost.session.held_frames import HeldFrames, Step
 from bifrost.session.identified_session import IdentifiedSession
 from bifrost.session.in_flight import Buffer
@@ -39,6 +40,14 @@ class LimitedSession(IdentifiedSession):
             return None
         is_full = self.judge_request(lane, frame) == Reason.NO_ROOM and not self._requests.use(Room)
         return ROOM if is_full else None
+
+    def _most_items(self, api_key: int) -> int:
+        """Return how many items a request of the client may have."""
+        bounds = self._namespace.bounds
+        if bounds is None or self._scope.virtual is not None:
+            # Of virtual partitions a tenant may have more than brokers have partitions for it.
+            return max_items(api_key, is_single=self.needs_whole)
+        return max_items(api_key, bounds.max_partitions, is_single=self.needs_whole)
 
     def _debt_of(self, header: RequestHeader, frame: Buffer) -> Budget | None:
         """Return the budget for which a request has to wait; None: it need not."""

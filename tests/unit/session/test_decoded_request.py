@@ -24,6 +24,7 @@ from bifrost.wire.messages import (
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
+    ListOffsetsRequest,
     OffsetCommitRequest,
 )
 from support.physical_names import physical_name
@@ -38,7 +39,7 @@ from support.stage.playbook import (
     to_broker,
     to_client,
 )
-from support.stage.stage import PLANS, Stage
+from support.stage.stage import PLANS, Stage, Tenant
 
 
 @pytest.fixture(autouse=True)
@@ -115,8 +116,7 @@ def test_what_cannot_be_answered_ends_the_connection(stage: Stage, monkeypatch: 
     assert book << ends(CloseReason.FRAME_TOO_LARGE, "FIND_COORDINATOR of 1")
 
 
-def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoded_request, "MAX_ITEMS", 100)
+def test_items_of_nested_lists_count() -> None:
     plan = PLANS.plan_for(ApiKey.OFFSET_COMMIT, 9)
     assert plan is not None
 
@@ -135,9 +135,9 @@ def test_items_of_nested_lists_count(stage: Stage, monkeypatch: pytest.MonkeyPat
         return request_frame(request, 9, 1, b"client", b"\0")
 
     offset = 10 + len(b"client") + 1
-    assert exceeded_limit(plan, commit(10, 9), offset) == (None, 100)
-    assert exceeded_limit(plan, commit(10, 10), offset)[0] == REQUEST_ITEMS_LIMIT
-    assert exceeded_limit(plan, commit(1, 100), offset)[0] == REQUEST_ITEMS_LIMIT
+    assert exceeded_limit(plan, commit(10, 9), offset, 100) == (None, 100)
+    assert exceeded_limit(plan, commit(10, 10), offset, 100)[0] == REQUEST_ITEMS_LIMIT
+    assert exceeded_limit(plan, commit(1, 100), offset, 100)[0] == REQUEST_ITEMS_LIMIT
 
 
 def test_items_are_charged_once_although_the_request_waits_for_a_look_up(stage: Stage) -> None:
@@ -171,6 +171,31 @@ def test_a_small_request_is_not_counted(stage: Stage) -> None:
         >> client_sends(metadata("orders"))
         << to_broker(metadata(physical_name("acme", "orders")))
     )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "most"),
+    [(1, 20_000), (10_000, 20_000), (30_000, 60_000), (50_000, 100_000), (10**8, 100_000)],
+)
+def test_a_tenant_that_may_have_more_partitions_may_name_more(partitions: int, most: int) -> None:
+    assert max_items(ApiKey.LIST_OFFSETS, partitions) == most
+    assert max_items(ApiKey.FIND_COORDINATOR, partitions) == 10_000
+    assert max_items(ApiKey.LIST_OFFSETS, partitions, is_single=True) == 10_000
+
+
+@pytest.mark.parametrize(("max_partitions", "is_refused"), [(50, True), (51, False)])
+def test_a_request_may_name_all_partitions_that_its_tenant_may_have(
+    max_partitions: int, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoded_request, "USUAL_ITEMS", 10)
+    stage = Stage({"acme": Tenant(max_topics=100, max_partitions=max_partitions)})
+    topics = [ListOffsetsRequest.ListOffsetsTopic(name=f"t{n}") for n in range(51)]
+    for one in topics:
+        one.partitions = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition()]
+
+    stage.play() >> client_sends(ListOffsetsRequest(topics=topics))
+
+    assert bool(stage.shared.lanes.in_flight_limits.hits) == is_refused
 
 
 def test_at_a_single_address_a_request_has_fewer_items() -> None:
