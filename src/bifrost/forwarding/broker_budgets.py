@@ -17,8 +17,9 @@ from bifrost.forwarding.in_flight_limits import InFlightLimits
 from bifrost.forwarding.load import UNLIMITED_NS, Load
 from bifrost.forwarding.shares import Shares
 
-BURST_NS = 50_000_000
-"""A tenant may use its share of this time at once, 50 ms: longer, and another tenant's requests would feel it."""
+BURST_NS = 20_000_000
+"""A tenant may use its share of this time at once, 20 ms: longer, and another tenant's requests would feel it. It is as
+long as the time between two looks (`time_budgets.LOOK_EVERY_NS`), so that none of a share is lost."""
 
 MOST_OWED_NS = 1_000_000_000
 """However much one request costs, no tenant waits longer than its share takes to bring this, 1 s of a broker."""

@@ -51,8 +51,9 @@ _COSTS_NS = {
     ApiKey.LIST_TRANSACTIONS: 200_000,
     ApiKey.METADATA: 150_000,
     ApiKey.DESCRIBE_LOG_DIRS: 200_000,
+    # The coordinator keeps the member for seconds, so it costs as much again to collect garbage around it.
+    ApiKey.JOIN_GROUP: 500_000,
     # These make the coordinator write a record, or keep a member.
-    ApiKey.JOIN_GROUP: 250_000,
     ApiKey.SYNC_GROUP: 150_000,
     ApiKey.LEAVE_GROUP: 100_000,
     ApiKey.DELETE_GROUPS: 200_000,

@@ -23,6 +23,10 @@ from bifrost.forwarding.shares import Shares
 LOOK_EVERY_NS = 20_000_000
 """Time between two looks, 20 ms: long enough to cost nothing, short enough that no tenant gets far beyond its share."""
 
+LOOK_SOON_NS = 4_000_000
+"""The same while a tenant waits for time at the brokers, 4 ms: what it gets then is sent at once, and others' requests
+wait at the broker until that is done."""
+
 BURST_NS = 1_000_000_000
 """A tenant may use its share of this time at once, 1 s: bursts are not slowed down."""
 
@@ -93,7 +97,7 @@ class TimeBudgets:
             self._contended_until_ns = now_ns + LOOK_EVERY_NS * 5
         self._brokers.fill(spenders, elapsed_ns, is_shared=now_ns < self._shared_until_ns)
         if self._brokers.is_short:
-            self._look_again_later()
+            self._look_again_later(LOOK_SOON_NS)
         is_contended = now_ns < self._contended_until_ns
         for load in {**spent, **self._buckets}:
             self._charge(load, spent.get(load, 0), now_ns, is_contended=is_contended)
@@ -129,13 +133,13 @@ class TimeBudgets:
 
     def _note_short(self, load: Load) -> None:
         self._brokers.note_short(load)
-        self._look_again_later()
+        self._look_again_later(LOOK_SOON_NS)
 
-    def _look_again_later(self) -> None:
+    def _look_again_later(self, delay_ns: int = LOOK_EVERY_NS) -> None:
         """Look again even if no tenant spends time: tenants that wait spend none."""
         if not self._is_waiting:
             self._is_waiting = True
-            self._again(LOOK_EVERY_NS / 1e9, self._look_again)
+            self._again(delay_ns / 1e9, self._look_again)
 
     def _look_again(self) -> None:
         self._is_waiting = False

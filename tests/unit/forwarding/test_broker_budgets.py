@@ -8,7 +8,7 @@ from bifrost.forwarding.broker_budgets import BURST_NS, BrokerBudgets
 from bifrost.forwarding.in_flight_limits import BROKER_TIME_LIMIT, InFlightLimits
 from bifrost.forwarding.load import UNLIMITED_NS
 from bifrost.forwarding.shares import Shares
-from bifrost.forwarding.time_budgets import TimeBudgets
+from bifrost.forwarding.time_budgets import LOOK_SOON_NS, TimeBudgets
 
 STEP_NS = 20_000_000
 
@@ -202,3 +202,18 @@ def test_a_tenant_that_waits_is_filled_although_no_tenant_spends_any_more() -> N
         call()
 
     assert waiter.turns == 1
+
+
+def test_who_waits_for_brokers_gets_its_time_in_small_portions() -> None:
+    """What a tenant gets at once, others' requests wait for at the broker."""
+    delays_s: list[float] = []
+    now_ns = 10**12
+    budgets = Budgets()
+    both = TimeBudgets(budgets.limits, lambda delay_s, _call: delays_s.append(delay_s), lambda: now_ns)
+    both.limit(Shares(100), Shares(50))
+    budgets.acme.broker_left_ns = -1
+
+    budgets.limits.wait("acme", Waiter())
+
+    assert delays_s == [LOOK_SOON_NS / 1e9]
+    assert LOOK_SOON_NS * 4 < BURST_NS
