@@ -39,6 +39,8 @@ class Attack:
     """Whether the brokers stand still meanwhile, again and again: then nothing is asked of the victim's latency."""
     is_listed: bool = True
     """Whether it is run by default."""
+    is_warmed: bool = False
+    """Whether it runs once before it counts, because brokers do most of the work."""
     has_features: bool = False
     """Whether the gateway has what an operator may switch on (`features.py`), and the attacker may use all of it."""
 
@@ -53,6 +55,7 @@ def attack(
     seconds: float = 5.0,
     stops_brokers: bool = False,
     is_listed: bool = True,
+    is_warmed: bool = False,
     has_features: bool = False,
 ) -> Callable[[Run], Run]:
     """Add a function to the list, under its own name with dashes."""
@@ -60,7 +63,9 @@ def attack(
     def add(run: Run) -> Run:
         name = run.__name__.replace("_", "-")
         assert name not in ATTACKS, name
-        ATTACKS[name] = Attack(name, what, run, evidence, seconds, stops_brokers, is_listed, has_features)
+        ATTACKS[name] = Attack(
+            name, what, run, evidence, seconds, stops_brokers, is_listed, is_warmed, has_features
+        )
         return run
 
     return add

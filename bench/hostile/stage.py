@@ -22,7 +22,6 @@ from bench.client import RawClient
 from bench.hostile.diary import Diary
 from bench.hostile.features import add_features, start_control
 from bench.hostile.field import Target
-from bench.kafka import HEAP_MB, JAVA_OPTIONS
 from bench.laboratory import free_port, run_child
 from bench.subjects import Subject, cpu_s_of
 from bifrost.embedded.child import Child, tail
@@ -41,6 +40,18 @@ BROKER_PROPERTIES = {
     "log.segment.bytes": str(64 << 20),
     "log.retention.bytes": str(64 << 20),
 }
+HEAP_MB = 1024
+JAVA_OPTIONS = (
+    "-Xms1g",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:MaxInlineLevel=15",
+    "-XX:-UsePerfData",
+)
+"""The heap and the collector that Kafka's own scripts give a broker (kafka-server-start.sh, kafka-run-class.sh): while
+garbage is collected all of a broker's threads stand still, and the victim feels that."""
+
 METADATA_REFRESH_MS = 1000
 MAX_CONNECTIONS = 2000
 """Fewer than by default, so that an attacker can take them all in seconds."""

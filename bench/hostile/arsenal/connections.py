@@ -88,7 +88,7 @@ def slow_writers_before_login(field: Field) -> Iterator[None]:
     _trickle(field, _open(field, 300, login=False), frame)
 
 
-@attack("40 connections that fetch 8 MiB again and again, and read nothing", seconds=8)
+@attack("40 connections that fetch 8 MiB again and again, and read nothing", seconds=8, is_warmed=True)
 def slow_readers(field: Field) -> Iterator[None]:
     # Not of long ago, or the brokers would delete it, and each answer would be a short error.
     batch, _ = record_batch(512 * 1024, 1024, int(time.time() * 1000))
@@ -102,7 +102,7 @@ def slow_readers(field: Field) -> Iterator[None]:
     field.flood([frame], connections=40, reads=False)
 
 
-@attack("40 connections that ask for all metadata without end, and read nothing", seconds=8)
+@attack("40 connections that ask for all metadata without end, and read nothing", seconds=8, is_warmed=True)
 def slow_readers_of_metadata(field: Field) -> Iterator[None]:
     frame = field.frame(MetadataRequest(topics=None), 12)
     yield

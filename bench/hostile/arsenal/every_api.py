@@ -28,13 +28,17 @@ def _send_all(field: Field, shape: Shape) -> None:
     field.note(f"{given} of {len(found)} APIs and versions")
 
 
-@attack("requests of up to 1 MiB of every API and version, their lists as long as can be", seconds=SECONDS)
+@attack(
+    "requests of up to 1 MiB of every API and version, their lists as long as can be",
+    seconds=SECONDS,
+    is_warmed=True,
+)
 def every_api_lists(field: Field) -> Iterator[None]:
     yield
     _send_all(field, Shape.LISTS)
 
 
-@attack("the same, the lists within lists as long as can be", seconds=SECONDS)
+@attack("the same, the lists within lists as long as can be", seconds=SECONDS, is_warmed=True)
 def every_api_deep(field: Field) -> Iterator[None]:
     yield
     _send_all(field, Shape.DEEP)

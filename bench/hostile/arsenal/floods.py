@@ -39,21 +39,21 @@ def refused_flood(field: Field) -> Iterator[None]:
     field.flood([frame], connections=8, depth=50)
 
 
-@attack("heartbeats of no group, 50 in flight on each of 8 connections")
+@attack("heartbeats of no group, 50 in flight on each of 8 connections", is_warmed=True)
 def small_requests(field: Field) -> Iterator[None]:
     frame = field.frame(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)
     yield
     field.flood([frame], connections=8, depth=50)
 
 
-@attack("the same over TLS")
+@attack("the same over TLS", is_warmed=True)
 def small_requests_tls(field: Field) -> Iterator[None]:
     frame = field.frame(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)
     yield
     field.flood([frame], connections=8, depth=50, tls=True)
 
 
-@attack("the same as a whole MiB of them at a time: one receive brings 30,000")
+@attack("the same as a whole MiB of them at a time: one receive brings 30,000", is_warmed=True)
 def small_requests_in_bulk(field: Field) -> Iterator[None]:
     frame = field.frame(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)
     bulk = frame * (field.size(1 << 20) // len(frame))
@@ -61,7 +61,7 @@ def small_requests_in_bulk(field: Field) -> Iterator[None]:
     field.flood([bulk], connections=4, depth=len(bulk) // len(frame))
 
 
-@attack("Metadata of all topics and ListGroups, 10 in flight on each of 8 connections")
+@attack("Metadata of all topics and ListGroups, 10 in flight on each of 8 connections", is_warmed=True)
 def list_everything(field: Field) -> Iterator[None]:
     frames = [
         field.frame(MetadataRequest(topics=None), 12),
@@ -71,7 +71,7 @@ def list_everything(field: Field) -> Iterator[None]:
     field.flood(frames, connections=8, depth=10)
 
 
-@attack("empty fetches that return at once, 20 in flight on each of 8 connections")
+@attack("empty fetches that return at once, 20 in flight on each of 8 connections", is_warmed=True)
 def fetch_storm(field: Field) -> Iterator[None]:
     request = fetch(field.target.topic, b"", 12, [(0, 0)], max_wait_ms=0)
     frame = field.frame(request, 12)

@@ -22,17 +22,17 @@ def _flood(field: Field, key: ApiKey, version: int, size: int, shape: Shape = Sh
     field.flood(frames, connections=2)
 
 
-@attack("FindCoordinator with 1 MiB of keys")
+@attack("FindCoordinator with 1 MiB of keys", is_warmed=True)
 def find_coordinator_1_mib(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.FIND_COORDINATOR, 4, MIB)
 
 
-@attack("FindCoordinator with 4 MiB of keys")
+@attack("FindCoordinator with 4 MiB of keys", is_warmed=True)
 def find_coordinator_4_mib(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.FIND_COORDINATOR, 4, 4 * MIB)
 
 
-@attack("FindCoordinator with 64 KiB of keys, without end")
+@attack("FindCoordinator with 64 KiB of keys, without end", is_warmed=True)
 def find_coordinator_64_kib(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.FIND_COORDINATOR, 4, MIB // 16)
 
@@ -88,22 +88,22 @@ def metadata_of_one_topic(field: Field) -> Iterator[None]:
     field.flood([frame], connections=2)
 
 
-@attack("OffsetFetch with 1 MiB of groups")
+@attack("OffsetFetch with 1 MiB of groups", is_warmed=True)
 def offset_fetch_groups(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.OFFSET_FETCH, 8, MIB)
 
 
-@attack("OffsetFetch with 1 MiB of topics of a group")
+@attack("OffsetFetch with 1 MiB of topics of a group", is_warmed=True)
 def offset_fetch_topics(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.OFFSET_FETCH, 8, MIB, Shape.DEEP)
 
 
-@attack("OffsetCommit with 1 MiB of topics")
+@attack("OffsetCommit with 1 MiB of topics", is_warmed=True)
 def offset_commit(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.OFFSET_COMMIT, 8, MIB)
 
 
-@attack("ListOffsets with 1 MiB of topics")
+@attack("ListOffsets with 1 MiB of topics", is_warmed=True)
 def list_offsets(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.LIST_OFFSETS, 7, MIB)
 
@@ -133,7 +133,7 @@ def delete_topics(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.DELETE_TOPICS, 6, MIB)
 
 
-@attack("AddPartitionsToTxn with 1 MiB of topics")
+@attack("AddPartitionsToTxn with 1 MiB of topics", is_warmed=True)
 def add_partitions_to_txn(field: Field) -> Iterator[None]:
     yield from _flood(field, ApiKey.ADD_PARTITIONS_TO_TXN, 3, MIB)
 

@@ -1,6 +1,7 @@
 """Ever new names: every cache, table and metric that remembers them must have a bound."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 
 from bench.frames import request_frame
@@ -25,7 +26,9 @@ def _numbered(field: Field, message: Message, version: int, depth: int = 10) -> 
     """Send a request again and again, with another number in place of the mark each time."""
     template, mark = request_frame(message, version, 1), MARK.encode()
     assert mark in template
-    frames = (template.replace(mark, b"n%08d" % number) for number in itertools.count())
+    # Other names than those of an earlier run.
+    first = time.time_ns() // 1_000_000 % 900 * 100_000
+    frames = (template.replace(mark, b"n%08d" % number) for number in itertools.count(first))
     field.flood(frames, connections=4, depth=depth, is_endless=False)
 
 
@@ -41,14 +44,14 @@ def _with_client_ids(
         yield len(frame).to_bytes(4, "big") + frame
 
 
-@attack("Metadata of topics that do not exist, another name each time")
+@attack("Metadata of topics that do not exist, another name each time", is_warmed=True)
 def many_topic_names(field: Field) -> Iterator[None]:
     topic = MetadataRequest.MetadataRequestTopic(name=MARK)
     yield
     _numbered(field, MetadataRequest(topics=[topic], allow_auto_topic_creation=False), 12)
 
 
-@attack("fetches of topics that do not exist, another name each time")
+@attack("fetches of topics that do not exist, another name each time", is_warmed=True)
 def many_fetched_names(field: Field) -> Iterator[None]:
     partition = FetchRequest.FetchPartition(partition=0, partition_max_bytes=1024)
     topic = FetchRequest.FetchTopic(topic=MARK, partitions=[partition])
@@ -56,13 +59,13 @@ def many_fetched_names(field: Field) -> Iterator[None]:
     _numbered(field, FetchRequest(max_wait_ms=0, session_epoch=-1, topics=[topic]), 12)
 
 
-@attack("heartbeats of groups that do not exist, another name each time")
+@attack("heartbeats of groups that do not exist, another name each time", is_warmed=True)
 def many_group_names(field: Field) -> Iterator[None]:
     yield
     _numbered(field, HeartbeatRequest(group_id=MARK, generation_id=1, member_id="m"), 4)
 
 
-@attack("commits of offsets, a new group each time")
+@attack("commits of offsets, a new group each time", is_warmed=True)
 def many_groups(field: Field) -> Iterator[None]:
     partition = OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     topic = OffsetCommitRequest.OffsetCommitRequestTopic(name=field.target.topic, partitions=[partition])
@@ -71,7 +74,7 @@ def many_groups(field: Field) -> Iterator[None]:
     _numbered(field, message, 8)
 
 
-@attack("joins, a new group each time")
+@attack("joins, a new group each time", is_warmed=True)
 def many_joins(field: Field) -> Iterator[None]:
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=bytes(6) + b"\xff" * 4)
     join = JoinGroupRequest(
@@ -85,20 +88,20 @@ def many_joins(field: Field) -> Iterator[None]:
     _numbered(field, join, 3)
 
 
-@attack("new producer IDs, a new transactional ID each time")
+@attack("new producer IDs, a new transactional ID each time", is_warmed=True)
 def many_transactional_ids(field: Field) -> Iterator[None]:
     yield
     _numbered(field, InitProducerIdRequest(transactional_id=MARK, transaction_timeout_ms=10_000), 4)
 
 
-@attack("new producer IDs without a transactional ID")
+@attack("new producer IDs without a transactional ID", is_warmed=True)
 def many_producer_ids(field: Field) -> Iterator[None]:
     frame = field.frame(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=10_000), 4)
     yield
     field.flood([frame], connections=4, depth=10)
 
 
-@attack("another client ID with each request")
+@attack("another client ID with each request", is_warmed=True)
 def many_client_ids(field: Field) -> Iterator[None]:
     message = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     frames = _with_client_ids(field, message, 4, lambda number: b"client-%d" % number)

@@ -55,7 +55,7 @@ def pattern_bombs(field: Field) -> Iterator[None]:
     field.flood(frames, connections=2)
 
 
-@attack("the same of 300 characters, many of them", seconds=8)
+@attack("the same of 300 characters, many of them", seconds=8, is_warmed=True)
 def short_pattern_bombs(field: Field) -> Iterator[None]:
     found = bombs(300)
     frames = [
