@@ -191,7 +191,7 @@ def test_a_request_may_name_all_partitions_that_its_tenant_may_have(
     stage = Stage({"acme": Tenant(max_topics=100, max_partitions=max_partitions)})
     topics = [ListOffsetsRequest.ListOffsetsTopic(name=f"t{n}") for n in range(51)]
     for one in topics:
-        one.partitions = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition()]
+        one.partitions = [ListOffsetsRequest.ListOffsetsPartition()]
 
     stage.play() >> client_sends(ListOffsetsRequest(topics=topics))
 
