@@ -132,7 +132,11 @@ def virtual_small_batches(field: Field) -> Iterator[None]:
     field.flood([frame], connections=4)
 
 
-@attack("committed offsets of groups with names of 32 KiB, and of as many groups as go", has_features=True)
+@attack(
+    "committed offsets of groups with names of 32 KiB, and of as many groups as go",
+    is_warmed=True,
+    has_features=True,
+)
 def virtual_groups(field: Field) -> Iterator[None]:
     with _client(field):
         pass
@@ -147,7 +151,9 @@ def virtual_groups(field: Field) -> Iterator[None]:
     field.flood(frames, connections=2)
 
 
-@attack("ends and beginnings of all virtual partitions, looked for in the log", has_features=True)
+@attack(
+    "ends and beginnings of all virtual partitions, looked for in the log", is_warmed=True, has_features=True
+)
 def virtual_offsets(field: Field) -> Iterator[None]:
     batch, _ = record_batch(16 * 1024, 100, int(time.time() * 1000))
     with _client(field) as client:
@@ -178,7 +184,11 @@ def virtual_offsets(field: Field) -> Iterator[None]:
     field.flood(frames, connections=4)
 
 
-@attack("members of the newer protocol that own masses of partitions of masses of topics", has_features=True)
+@attack(
+    "members of the newer protocol that own masses of partitions of masses of topics",
+    is_warmed=True,
+    has_features=True,
+)
 def virtual_heartbeats(field: Field) -> Iterator[None]:
     with _client(field):
         pass

@@ -11,10 +11,9 @@ import pytest
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.brokers.kafka_cluster import KafkaTools
 from support.brokers.tool_shell import ToolShell
+from support.brokers.warm_cluster import warmed
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import warm_up
-from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
 from support.virtual_topics import PHYSICAL, RULES, SIZES, create
@@ -25,11 +24,9 @@ def with_virtual_partitions(config: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm(kafka: EmbeddedKafka, broker: Endpoint) -> EmbeddedKafka:
-    """A broker that gives producer IDs at once, which gateways ask for with the first records."""
-    with RoutedClient(broker) as client:
-        warm_up(client)
-    return kafka
+def warm(kafka: EmbeddedKafka) -> EmbeddedKafka:
+    """The brokers of `dividing`."""
+    return warmed(kafka)
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,7 @@ from kafka import TopicPartition as PythonTopicPartition
 from support.clients.endpoint import Endpoint
 from support.clients.keyed_batches import plain_batch
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_config, create_topic, produce_request, warm_up
-from support.clients.routed_client import RoutedClient
+from support.clients.raw_operations import await_config, create_topic, produce_request
 from support.compacted_topics import (
     CLEANED_AT_ONCE,
     PHYSICAL,
@@ -61,11 +60,7 @@ WRITERS = (
 
 
 @pytest.fixture(scope="module")
-def gateway(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    with RoutedClient(broker) as client:
-        warm_up(client)
+def gateway(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("compacted")
     write_key_file(directory / "keks", "payments")
 
@@ -75,7 +70,7 @@ def gateway(
         config["tenants"][0]["filters"] = [sealing]
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 

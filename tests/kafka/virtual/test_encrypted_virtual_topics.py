@@ -15,9 +15,8 @@ from bifrost.records.codec.client_batch import read_columns, split_batches
 from bifrost.wire.messages import ListOffsetsRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import records_of, warm_up
+from support.clients.raw_operations import records_of
 from support.clients.record_batches import TIMESTAMP_MS
-from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GLOBEX, GatewayProcess
@@ -49,10 +48,8 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, mode: str, tmp_path_factory: pytest.TempPathFactory
+    warm: EmbeddedKafka, mode: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    with RoutedClient(broker) as client:
-        warm_up(client)
     directory = tmp_path_factory.mktemp("sealing")
     key_file = write_key_file(directory / "keks", "payments")
 
@@ -68,7 +65,7 @@ def dividing(
         ]
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 

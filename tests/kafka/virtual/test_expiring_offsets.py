@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -15,16 +14,15 @@ from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.virtual_partitions.commit_stamps import read_stamp, without_stamp
 from bifrost.wire.messages import ListGroupsRequest, OffsetFetchRequest
 from support.brokers.kafka_versions import cluster_of, version_under_test
+from support.brokers.warm_cluster import warmed
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import warm_up
-from support.clients.routed_client import RoutedClient
 from support.committed_offsets import commit, commit_request, offsets_of
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import UniqueName
-from support.gateways.gateway_process import GLOBEX, HOST, GatewayProcess
+from support.gateways.gateway_process import HOST, GatewayProcess
 from support.physical_names import physical_name
-from support.virtual_topics import PHYSICAL, RULES, SIZES, WAIT_S, create
+from support.virtual_topics import PHYSICAL, SIZES, WAIT_S, create
 
 RETENTION_S = 60
 EXPIRING = {
@@ -47,17 +45,8 @@ def expiring() -> Iterator[EmbeddedKafka]:
 
 
 @pytest.fixture(scope="module")
-def dividing(expiring: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with RoutedClient(Endpoint(HOST, expiring.broker_port(1))) as client:
-        warm_up(client)
-
-    def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["virtual_partitions"] = RULES
-
-    directory = tmp_path_factory.mktemp("expiring_offsets")
-    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, expiring.bootstrap, **options) as process:
-        yield process
+def warm(expiring: EmbeddedKafka) -> EmbeddedKafka:
+    return warmed(expiring)
 
 
 @pytest.fixture

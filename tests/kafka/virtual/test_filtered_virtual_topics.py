@@ -18,9 +18,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import ProduceRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import PRODUCE_BY_NAME, await_topic, records_of, warm_up
+from support.clients.raw_operations import PRODUCE_BY_NAME, await_topic, records_of
 from support.clients.record_batches import TIMESTAMP_MS
-from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.gateways import admin_port
 from support.gateways.gateway_fixtures import UniqueName
@@ -46,7 +45,7 @@ def registry() -> Iterator[RegistryServer]:
 
 @pytest.fixture(scope="module")
 def dividing(
-    kafka: EmbeddedKafka, broker: Endpoint, registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory
+    warm: EmbeddedKafka, registry: RegistryServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
     folder: Path = tmp_path_factory.mktemp("filtering")
     (folder / "own.py").write_text(BY_VALUE)
@@ -69,9 +68,7 @@ def dividing(
         ]
 
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with RoutedClient(broker) as client:
-        warm_up(client)
-    with GatewayProcess(folder, kafka.bootstrap, **options) as process:
+    with GatewayProcess(folder, warm.bootstrap, **options) as process:
         yield process
 
 

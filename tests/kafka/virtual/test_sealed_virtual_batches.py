@@ -22,10 +22,8 @@ from support.clients.raw_operations import (
     fetch_request,
     produce_request,
     records_of,
-    warm_up,
 )
 from support.clients.record_batches import TIMESTAMP_MS
-from support.clients.routed_client import RoutedClient
 from support.encryption.key_files import encryption, write_key_file
 from support.encryption.sealing import with_header
 from support.gateways.gateway_fixtures import UniqueName
@@ -45,11 +43,7 @@ NO_PRODUCER = (-1, -1, -1)
 
 
 @pytest.fixture(scope="module")
-def sealing(
-    kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    with RoutedClient(broker) as client:
-        warm_up(client)
+def sealing(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     directory = tmp_path_factory.mktemp("sealing")
     key_file = write_key_file(directory / "keks", "payments")
 
@@ -61,7 +55,7 @@ def sealing(
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "proxy": {"journal": journal}}
     # The tests change what brokers have stored, which is not to be taken from what was fetched before.
     options["limits"] = {"max_shared_fetch_bytes_total": 0}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 

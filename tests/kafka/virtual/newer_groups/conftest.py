@@ -6,22 +6,21 @@ The topics are 12 on 4, 7 on 3, where the groups of partitions are not full, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.brokers.kafka_versions import cluster_of, version_under_test
+from support.brokers.warm_cluster import warmed
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import await_topic, warm_up
-from support.clients.routed_client import RoutedClient
+from support.clients.raw_operations import await_topic
 from support.faults.relayed_kafka import QUICK_SESSIONS
 from support.gateways.gateway_fixtures import UniqueName
-from support.gateways.gateway_process import GLOBEX, HOST, GatewayProcess
+from support.gateways.gateway_process import HOST
 from support.physical_names import physical_name
-from support.virtual_topics import PHYSICAL, RATIO, RULES, SIZES, WAIT_S
+from support.virtual_topics import PHYSICAL, RATIO, SIZES, WAIT_S
 
 OF_RATIO = 2
 """Physical partitions of a topic of a ratio."""
@@ -34,17 +33,8 @@ def quick() -> Iterator[EmbeddedKafka]:
 
 
 @pytest.fixture(scope="module")
-def dividing(quick: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with RoutedClient(Endpoint(HOST, quick.broker_port(1))) as client:
-        warm_up(client)
-
-    def adjust(config: dict[str, Any]) -> None:
-        config["tenants"][0]["virtual_partitions"] = RULES
-
-    directory = tmp_path_factory.mktemp("newer_groups")
-    options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, quick.bootstrap, **options) as process:
-        yield process
+def warm(quick: EmbeddedKafka) -> EmbeddedKafka:
+    return warmed(quick)
 
 
 @pytest.fixture

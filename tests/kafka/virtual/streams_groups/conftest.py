@@ -10,10 +10,9 @@ import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from support.brokers.kafka_versions import cluster_of, version_under_test
+from support.brokers.warm_cluster import warmed
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
-from support.clients.raw_operations import warm_up
-from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_process import GLOBEX, HOST, INITECH, GatewayProcess
 from support.gateways.reloadable_gateway import Reloadable
 from support.java.java_clients import JavaClients
@@ -60,11 +59,9 @@ def quick() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture(scope="module")
 def dividing(quick: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reloadable]:
-    with RoutedClient(Endpoint(HOST, quick.broker_port(1))) as client:
-        warm_up(client)
     directory = tmp_path_factory.mktemp("streams_groups")
     options: dict[str, Any] = {"tenants": [GLOBEX, INITECH], "adjust": with_rules, "has_admin": True}
-    with Reloadable(directory, quick.bootstrap, **options) as process:
+    with Reloadable(directory, warmed(quick).bootstrap, **options) as process:
         yield process
 
 
@@ -77,11 +74,9 @@ def three() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture(scope="module")
 def before_three(three: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    with RoutedClient(Endpoint(HOST, three.broker_port(1))) as client:
-        warm_up(client)
     directory = tmp_path_factory.mktemp("before_three")
     options: dict[str, Any] = {"tenants": [GLOBEX, INITECH], "adjust": with_rules, "brokers": 3}
-    with GatewayProcess(directory, three.bootstrap, **options) as process:
+    with GatewayProcess(directory, warmed(three).bootstrap, **options) as process:
         yield process
 
 
