@@ -33,6 +33,7 @@ from bifrost.filters.log_dirs import LogDirsFilter
 from bifrost.filters.plan import Plans
 from bifrost.filters.refused import REFUSED, RefusedFilter
 from bifrost.filters.topics.automatic_creation import AutomaticCreationFilter
+from bifrost.filters.topics.fetched_names import FetchedNamesFilter
 from bifrost.filters.topics.metadata import MetadataFilter
 from bifrost.filters.topics.metadata_ids import MetadataIdsFilter
 from bifrost.filters.topics.partition_creation import PartitionCreationFilter
@@ -162,7 +163,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     no_group = ErrorCode.INVALID_GROUP_ID
     return {
         ApiKey.PRODUCE: (broker_address,),
-        ApiKey.FETCH: (FetchFilter(), RequestClusterIdFilter(), broker_address),
+        ApiKey.FETCH: (FetchedNamesFilter(), FetchFilter(), RequestClusterIdFilter(), broker_address),
         ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),
         ApiKey.DESCRIBE_CLUSTER: (cluster_id, operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),

@@ -23,6 +23,7 @@ from bifrost.tenancy.names import (
     VirtualTopic,
     VirtualTransactionalId,
 )
+from bifrost.tenancy.namespaces.existing_topics import ExistingTopics
 from bifrost.tenancy.namespaces.name_users import NameUsers
 from bifrost.tenancy.policy import DEFAULT_POLICY, ResourcePolicy
 from bifrost.tenancy.pseudonyms import Pseudonyms
@@ -44,10 +45,6 @@ from bifrost.wire.rewriting import Names
 
 if TYPE_CHECKING:
     from bifrost.tenancy.policies.namespace_rules import NamespaceRules
-
-EXISTING_FOR_MS = 60_000
-"""How long names of existing topics are collected before all are forgotten at once. Until then a topic that was deleted
-elsewhere may be created again by its name without being counted."""
 
 MAX_MEMBERS_OF_OTHER_PROTOCOLS = 1000
 """Members remembered of a tenant's groups that are not consumer groups (such as Kafka Connect's workers): a few for
@@ -119,8 +116,7 @@ class Namespace:
             for entity in _REMEMBERED:
                 direction.tables[entity] = {}
         self.to_physical.tables[Entity.TOPIC_REGEX] = {}
-        self.to_physical.tables[entities.SLOT_NEW_TOPIC] = {}
-        self._existing_until_ms = 0
+        self.existing = ExistingTopics(names, self.to_physical, now_ms, max_names)
         if bounds is not None:
             bounds.namespaces.add(self)
         self.to_virtual.tables[entities.SLOT_CLUSTER_ID] = {}
@@ -141,7 +137,7 @@ class Namespace:
         self.names.allow(allowed_topics, foreign_marks)
         self.allow_topic_deletion = allow_topic_deletion
         self.policy = policy
-        self._max_names = max_names
+        self._max_names = self.existing.most = max_names
         self.forget_names()
 
     def forget_names(self) -> None:
@@ -233,25 +229,9 @@ class Namespace:
         """Whether a topic is one of this tenant's, and exists for it."""
         return self.names.virtual_topic(topic) is not None
 
-    def is_existing(self, topic: VirtualTopic) -> bool:
-        """Whether a topic was recently seen to exist; then no request can create it."""
-        table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
-        return table is not None and topic in table
-
-    def topic_exists(self, topic: VirtualTopic) -> None:
-        """Remember that a topic exists, so that the engine lets it pass in Metadata."""
-        now_ms = self.now_ms()
-        if now_ms >= self._existing_until_ms:
-            self.forget_existing_topics()
-            self._existing_until_ms = now_ms + EXISTING_FOR_MS
-        physical = self.names.physical_topic(topic)
-        remember(self.to_physical, entities.SLOT_NEW_TOPIC, topic, physical, self._max_names)
-
-    def forget_existing_topics(self) -> None:
-        """Forget which topics exist: one of them was deleted."""
-        table = self.to_physical.tables[entities.SLOT_NEW_TOPIC]
-        assert table is not None
-        table.clear()
+    def topic_was_deleted(self, topic: PhysicalTopic) -> None:
+        """Forget that a topic exists."""
+        self.existing.forget(topic)
 
     def physical_topic(self, topic: VirtualTopic) -> PhysicalTopic:
         """Return what the broker calls a topic, and remember it."""
@@ -286,11 +266,12 @@ class Namespace:
     def _asked_by_the_engine(self, slot: int, value: bytes) -> bytes | None:
         """Return None to have the message decoded: a new pattern takes long, and only work on decoded messages pauses.
 
-        None also for what a filter decides about: a topic that the broker may have to create, a group that is refused.
+        None also for what a filter decides about: a topic that the broker may have to create, or of which is not known
+        that there is one to fetch; a group that is refused.
         """
         if slot == Entity.GROUP_ID and self._is_refused(value):
             return None
-        if slot == entities.SLOT_NEW_TOPIC:
+        if slot in (entities.SLOT_NEW_TOPIC, entities.SLOT_FETCHED_TOPIC):
             return None if self.bounds is not None else self._missing_physical(Entity.TOPIC_NAME, value)
         return None if slot == Entity.TOPIC_REGEX and value else self._missing_physical(slot, value)
 

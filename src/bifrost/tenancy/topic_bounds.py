@@ -39,8 +39,8 @@ BY_DEFAULT = -1
 class RemembersTopics(Protocol):
     """A namespace of the tenant, which remembers which topics exist."""
 
-    def forget_existing_topics(self) -> None:
-        """Forget all existing topics."""
+    def topic_was_deleted(self, topic: PhysicalTopic) -> None:
+        """Forget that a topic exists."""
 
 
 class Budgets(Protocol):
@@ -119,7 +119,7 @@ class TopicBounds:
         """Note that a topic does not exist any more."""
         self.note({topic: 0})
         for namespace in self.namespaces:
-            namespace.forget_existing_topics()
+            namespace.topic_was_deleted(topic)
 
     def refusal(self, limit: str, text: str) -> Refusal:
         """Return a refusal, and count it."""

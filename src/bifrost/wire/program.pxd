@@ -14,7 +14,7 @@ cdef enum:
     DECODE = 255           # SLOT_DECODE
     USUAL = 254            # SLOT_USUAL
     ADDRESS_SLOT = 10      # SLOT_ADDRESS
-    SLOTS = 11             # those with a table, and 0
+    SLOTS = 12             # those with a table, and 0
     PARTITION = 253        # SLOT_PARTITION
     WAY = 252              # SLOT_WAY
     TOPIC_NAME = 1         # these as in Entity of entity.py

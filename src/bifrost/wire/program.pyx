@@ -12,7 +12,7 @@ A `Program` (for `rewrite`) is flat, so that walking it takes no recursion. An o
     SKIP a                 a bytes: neighbouring fields of fixed size are one op
     CODE a                 the same, with an error code among them, which a walk notes in its reader; the slot says
                            where, counted from 1
-    STRING, BYTES, UUID    slot: 0 neutral, 1..9 looked up in Names.tables[slot], or SLOT_DECODE
+    STRING, BYTES, UUID    slot: 0 neutral, 1..9 and 11 looked up in Names.tables[slot], or SLOT_DECODE
                            (a of a STRING is 1: a null one has to be decoded)
                            (slot SLOT_WAY of BYTES: records, which take the way of their topic, if it has one)
     ADDRESS                host and port of the broker whose node ID are the 4 bytes before: looked up by those bytes in

@@ -37,7 +37,7 @@ FIXED_SIZES = {
     FieldType.UUID: 16,
 }
 """Bytes of the types of one size."""
-_LOOK_UPS = range(1, 10)
+_LOOK_UPS = frozenset({*range(1, 10), 11})
 """The engine's slots with a table of names; only strings and UUIDs can have one."""
 IF_USUAL = 0x100
 """Added to a look-up slot: a string that is null, or a UUID that is not zero, has to be decoded."""
@@ -59,7 +59,7 @@ def compile_program(name: str, version: int, slots: Mapping[str, int]) -> Progra
     Args:
         name: Kafka's name of the message.
         version: one that the schema has.
-        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 9 for strings
+        slots: dotted path of Kafka's field names (`Topics.Topic`) to the engine's slot: 1 to 9 or 11 for strings
             and UUIDs and arrays of them, SLOT_DECODE also for bytes, records, arrays, nullable structs and
             whatever is tagged, SLOT_USUAL for int16, int32 and arrays, SLOT_ADDRESS for a host between its
             broker's ID and port; IF_USUAL may be added to those with a table. SLOT_PARTITION is for an int32,

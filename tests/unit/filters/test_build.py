@@ -11,6 +11,7 @@ from bifrost.filters.groups.consumer_protocol import JoinGroupFilter
 from bifrost.filters.groups.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter
 from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
+from bifrost.filters.topics.fetched_names import FetchedNamesFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
 from bifrost.wire.message import message_class
@@ -86,6 +87,7 @@ def test_a_filter_of_another_api_would_be_found() -> None:
 STOPPED_OTHERWISE = {
     EmptyGroupFilter: "the engine has no physical name of an empty group ID, so it stops at one",
     GroupNameFilter: "the engine has no physical name of a group that a policy refuses",
+    FetchedNamesFilter: "the engine has no physical name of a topic to fetch before it was seen to exist",
     ConsumerRegexFilter: "the engine has no physical form of a pattern before the namespace has confined it",
     MovedSubscriptionsFilter: "requests are always decoded, and it asks for the answers that it has to see",
 }

@@ -126,11 +126,11 @@ def test_what_was_deleted_makes_room_at_once(scene: Scene) -> None:
     assert scene.asks(("d", 4), ("e", 1)) == [True, False]
 
 
-def test_a_deletion_lets_every_namespace_forget_which_topics_exist(scene: Scene) -> None:
+def test_a_deletion_lets_every_namespace_forget_the_topic(scene: Scene) -> None:
     class Namespace:
         is_told = False
 
-        def forget_existing_topics(self) -> None:
+        def topic_was_deleted(self, topic: bytes) -> None:
             self.is_told = True
 
     own, below = Namespace(), Namespace()

@@ -204,7 +204,7 @@ class TestRefused:
             ("FetchRequest", {"MaxWaitMs": 1}, "MaxWaitMs cannot have slot 1"),
             ("FetchRequest", {"MaxWaitMs": SLOT_DECODE}, "MaxWaitMs is a number"),
             ("FetchRequest", {"Topics": 1}, "Topics cannot have slot 1"),
-            ("FetchRequest", {"RackId": 11}, "RackId cannot have slot 11"),
+            ("FetchRequest", {"RackId": 12}, "RackId cannot have slot 12"),
             ("FetchRequest", {"RackId": SLOT_ADDRESS}, "RackId does not stand between"),
             ("FetchRequest", {"RackId": SLOT_USUAL}, "RackId cannot have slot 254"),
             ("FetchRequest", {"IsolationLevel": SLOT_USUAL}, "IsolationLevel cannot have slot 254"),

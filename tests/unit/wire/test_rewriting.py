@@ -152,7 +152,7 @@ class TestProgramsThatPointOutside:
             [(Kind.ARRAY, 0, 0, 1, 0), END],
             [(Kind.STRUCT, 0, 0, 9, 0), END],
             [(Kind.SKIP, 0, 0, -1, 0), END],
-            [(Kind.STRING, 0, 11, 0, 0), END],
+            [(Kind.STRING, 0, 12, 0, 0), END],
             [(Kind.TAGS, 0, 0, 0, 1), END],
             [(Kind.INT64, 0, 0, 0, 0), END],
             [(Kind.ADDRESS, 0, 10, 0, 0), END],

@@ -90,7 +90,7 @@ class AutomaticCreationFilter:
             response.topics += [_answer(name, code) for name, code in in_steps(refused.items())]
         for topic in in_steps(response.topics):
             if topic.error_code == ErrorCode.NONE and topic.name:
-                namespace.topic_exists(VirtualTopic(topic.name.encode()))
+                namespace.existing.add(VirtualTopic(topic.name.encode()))
         return FORWARD
 
 

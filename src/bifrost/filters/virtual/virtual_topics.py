@@ -62,6 +62,7 @@ _MISS_STEPS = 80
 """Rounds of a loop that a name stands for of which is found out whether it has virtual partitions: 2 to 5 us."""
 
 _SLOTS = (Entity.TOPIC_NAME, Entity.TOPIC_ID)
+_REQUEST_SLOTS = (*_SLOTS, entities.SLOT_FETCHED_TOPIC)
 _NAMES = (OffsetGroupNamesFilter(),)
 _WITH_RECORDS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH})
 
@@ -255,7 +256,7 @@ class VirtualTopics:
         self.forget_recent()
         self._maps.clear()
         for (is_answer, _, _), names in self._tables.items():
-            for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID):
+            for slot in _SLOTS if is_answer else (*_REQUEST_SLOTS, Entity.GROUP_ID):
                 table = names.tables[slot]
                 assert table is not None
                 table.clear()
@@ -274,7 +275,7 @@ class VirtualTopics:
                 base,
                 _MISS_STEPS,
             )
-            for slot in _SLOTS if is_answer else (*_SLOTS, Entity.GROUP_ID, entities.SLOT_NEW_TOPIC):
+            for slot in _SLOTS if is_answer else (*_REQUEST_SLOTS, Entity.GROUP_ID, entities.SLOT_NEW_TOPIC):
                 made.tables[slot] = {}
             names = self._tables[is_answer, has_ways, base] = made
         return names
@@ -286,7 +287,7 @@ class VirtualTopics:
         found = None if known is None else known.get(value)
         found = base.missing(slot, value) if found is None else found
         if slot == entities.SLOT_NEW_TOPIC and not is_answer:
-            # Not remembered: whether a topic exists is forgotten when one is deleted (`Namespace.is_existing`).
+            # Not remembered: whether a topic exists is forgotten when one is deleted (`ExistingTopics`).
             topic = _text(value)
             return found if topic is None or self.map_of(topic) is None else None
         if slot == Entity.GROUP_ID and not is_answer:
@@ -294,7 +295,7 @@ class VirtualTopics:
             if found is None or group_id is None or is_offset_group(group_id, found.decode()):
                 return None
             return _remember(names, slot, value, found)
-        if found is None or slot not in _SLOTS:
+        if found is None or slot not in (_SLOTS if is_answer else _REQUEST_SLOTS):
             return found
         # A broker's answer has the virtual name in `found`, and so has a client's request in `value`. The topic's
         # records may have a way (`RecordTopics`).

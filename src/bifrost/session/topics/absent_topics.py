@@ -1,8 +1,8 @@
-"""Metadata that may create topics: finds out first which of the named topics exist.
+"""Metadata that may create topics, and Fetch by names: finds out first which of the named topics exist.
 
 A broker creates topics that Metadata names and that do not exist, if the request allows it (`allow.auto.create.topics`
 of a consumer, every producer) and the broker does (`auto.create.topics.enable`). So a tenant could create any number of
-topics by naming them. Names that were seen to exist pass in the engine (Namespace.is_existing). About others the
+topics by naming them. Names that were seen to exist pass in the engine (`ExistingTopics`). About others the
 gateway asks the broker first, by a request that creates nothing:
 
     client: Metadata of a, b ──▶ held     Metadata of a, b, creating nothing ──▶ broker
@@ -11,17 +11,21 @@ gateway asks the broker first, by a request that creates nothing:
                             held frame ──▶ Metadata of a, b ──▶ the same broker
     client: answer          ◀───────────── the answer to that
 
-After that the names are known, for every connection of the tenant.
+After that the names are known, for every connection of the tenant. A Fetch before version 13 is held likewise when it
+names a topic for the first time: the broker would keep metrics of the name for good, whether it is a topic's or not
+(filters/topics/fetched_names.py).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from bifrost.filters.plan import Plan
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION, may_create
+from bifrost.filters.topics.fetched_names import names_topics
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
 from bifrost.session.topics.inquiry import Inquiry
-from bifrost.tenancy.names import PhysicalTopic, VirtualTopic
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, release
@@ -36,12 +40,13 @@ from bifrost.wire.steps import in_steps
 class AbsentTopics(Inquiry):
     """Finds out which topics a request of one session would create, if it may create any."""
 
-    __slots__ = ("_found", "_wanted")
+    __slots__ = ("_found", "_is_fetch", "_wanted")
 
     def __init__(self, namespace: Namespace, in_flight: InFlight) -> None:
         """Begin without an inquiry."""
         super().__init__(namespace, in_flight)
         self._wanted: list[str] = []
+        self._is_fetch = False
         self._found: list[str] | None = None
 
     def begin(self, plan: Plan, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
@@ -50,9 +55,11 @@ class AbsentTopics(Inquiry):
         Otherwise give the request again when `is_under_way` has ended.
         """
         is_asked = self._found is not None or self._namespace.bounds is None
-        if is_asked or not may_create(plan, request):
+        if is_asked or not (may_create(plan, request) or names_topics(plan)):
             return []
-        self._wanted = _unknown(self._namespace, request)
+        self._is_fetch = plan.api_key == ApiKey.FETCH
+        unknown = _never_fetched if self._is_fetch else _unknown
+        self._wanted = unknown(self._namespace, request)
         if not self._wanted:
             return []
         self._begin(lane, frame)
@@ -60,12 +67,12 @@ class AbsentTopics(Inquiry):
             MetadataRequest.MetadataRequestTopic(name=self._namespace.physical_name(one).decode())
             for one in in_steps(self._wanted)
         ]
-        version = max(CAN_FORBID_CREATION, plan.api_version)
-        return self._ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), version)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return self._ask(request, self._version_of(plan))
 
     @property
     def found(self) -> list[str]:
-        """The virtual names of the topics that the request at hand would create."""
+        """The virtual names of the topics that the request at hand names and that do not exist."""
         return self._found or []
 
     def forget(self) -> None:
@@ -78,26 +85,40 @@ class AbsentTopics(Inquiry):
         Raises:
             WireError: the answer could not be read.
         """
-        version = max(CAN_FORBID_CREATION, awaited.lane.plan.api_version)
+        version = self._version_of(awaited.lane.plan)
         offset, _ = response_body_offset(
             frame, response_schema(ApiKey.METADATA).response_header_version(version) >= 1
         )
         layout = compile_layout("MetadataResponse", version)
         response: Any = decode(layout, frame, offset)
-        namespace = self._namespace
-        absent = set()
-        for topic in in_steps(response.topics):
-            name = namespace.names.virtual_topic(PhysicalTopic((topic.name or "").encode()))
-            if name is None:
-                continue  # The broker names a topic that was not asked for.
-            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                absent.add(name.decode())
-            elif topic.error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
-                namespace.topic_exists(name)
+        codes = {(topic.name or "").encode(): topic.error_code for topic in in_steps(response.topics)}
         release(layout, response)
-        self._found = [name for name in in_steps(self._wanted) if name in absent]
+        self._found = [name for name in in_steps(self._wanted) if self._is_absent(name, codes)]
         self._answered(awaited)
         return []
+
+    def _is_absent(self, name: str, codes: Mapping[bytes, int]) -> bool:
+        """Whether the broker says that there is no such topic; remember it if there is."""
+        code, topic = codes.get(self._namespace.physical_name(name)), VirtualTopic(name.encode())
+        if code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+            self._namespace.existing.add(topic)
+            if self._is_fetch:
+                self._namespace.existing.let_fetch(topic)
+            return False
+        is_illegal = self._is_fetch and code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        return is_illegal or code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def _version_of(self, plan: Plan) -> int:
+        """Return the version of Metadata to ask with: the client's own, or one that every broker has."""
+        return CAN_FORBID_CREATION if self._is_fetch else max(CAN_FORBID_CREATION, plan.api_version)
+
+
+def _never_fetched(namespace: Namespace, request: Any) -> list[str]:
+    """Return the topics that a Fetch names and that the gateway has not seen to exist."""
+    names = dict.fromkeys(topic.topic for topic in in_steps(request.topics))
+    return [
+        name for name in in_steps(names) if not namespace.existing.may_be_fetched(VirtualTopic(name.encode()))
+    ]
 
 
 def _unknown(namespace: Namespace, request: Any) -> list[str]:
@@ -106,6 +127,6 @@ def _unknown(namespace: Namespace, request: Any) -> list[str]:
     return [
         name
         for name in in_steps(names)
-        if not namespace.is_existing(topic := VirtualTopic(name.encode()))
+        if (topic := VirtualTopic(name.encode())) not in namespace.existing
         and namespace.names.is_allowed(topic)
     ]

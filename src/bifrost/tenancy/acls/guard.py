@@ -46,12 +46,19 @@ _RESOURCES = {
     Entity.TOPIC_NAME: ResourceType.TOPIC,
     Entity.TOPIC_ID: ResourceType.TOPIC,
     entities.SLOT_NEW_TOPIC: ResourceType.TOPIC,
+    entities.SLOT_FETCHED_TOPIC: ResourceType.TOPIC,
     Entity.GROUP_ID: ResourceType.GROUP,
     Entity.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
 }
 """What the engine's slots in requests name."""
 
-_REMEMBERED = (Entity.TOPIC_NAME, Entity.TOPIC_ID, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID)
+_REMEMBERED = (
+    Entity.TOPIC_NAME,
+    Entity.TOPIC_ID,
+    Entity.GROUP_ID,
+    Entity.TRANSACTIONAL_ID,
+    entities.SLOT_FETCHED_TOPIC,
+)
 
 
 class RightsWatcher(Protocol):

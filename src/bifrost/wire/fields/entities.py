@@ -117,7 +117,14 @@ SLOT_CLUSTER_ID = 9
 SLOT_NEW_TOPIC = 9
 """The engine's slot of a topic's name in a request by which a broker may create it (in requests; the same number)."""
 
-_REQUEST_SLOTS = {("MetadataRequest", "Topics.Name"): SLOT_NEW_TOPIC}
+SLOT_FETCHED_TOPIC = 11
+"""The engine's slot of a topic's name in a Fetch. A broker keeps metrics of every name that it is asked for, some 4 KB
+each, and never forgets those that are no topic's (BrokerTopicStats.updateBytesOut, KAFKA-5238)."""
+
+_REQUEST_SLOTS = {
+    ("MetadataRequest", "Topics.Name"): SLOT_NEW_TOPIC,
+    ("FetchRequest", "Topics.Topic"): SLOT_FETCHED_TOPIC,
+}
 
 _RESPONSE_SLOTS = {Entity.BROKER_HOST: SLOT_ADDRESS, Entity.CLUSTER_ID: SLOT_CLUSTER_ID}
 """Fields that the engine replaces only in answers: a listener's clients have addresses of their own

@@ -53,7 +53,7 @@ def test_a_request_of_hidden_names_only_goes_on(stage: Stage) -> None:
 
 
 def test_names_that_are_known_are_not_asked_for_again(stage: Stage) -> None:
-    stage.namespaces["acme"].topic_exists(b"orders")
+    stage.namespaces["acme"].existing.add(b"orders")
 
     book = stage.play() >> client_sends(metadata("orders", "billing"), 12)
 
