@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from bench.hostile.attack import Attack
 from bench.hostile.field import Sent, Target
 
 OVERRUN_S = 90.0
@@ -92,6 +93,23 @@ class AttackerProcess:
             over.wait(STOPPED_S)
             self._stage.stop_brokers(signal.SIGCONT)
             over.wait(GOING_S)
+
+
+def warm_up(attack: Attack, target: Target, stage: Files) -> None:
+    """Run an attack once before it counts, if brokers do most of its work.
+
+    A broker's first thousands of requests of a kind keep its just-in-time compiler busy, on the same two cores; one
+    that has run for days has that behind it.
+
+    Raises:
+        TrialError: it did not work.
+    """
+    if attack.is_warmed:
+        attacker = AttackerProcess(attack.name, target, stage)
+        try:
+            attacker.attack(attack.stops_brokers)
+        finally:
+            attacker.end()
 
 
 def _last_lines(path: Path) -> str:

@@ -18,12 +18,11 @@ from typing import Self
 
 from bench.hostile.__main__ import PAGE, chosen_attacks
 from bench.hostile.attack import Attack
-from bench.hostile.attacker_process import AttackerProcess, TrialError
+from bench.hostile.attacker_process import AttackerProcess, TrialError, warm_up
 from bench.hostile.diary import Diary, Latencies
 from bench.hostile.field import Sent, Target
-from bench.hostile.stage import BROKER_PROPERTIES, READY_S, TOPIC, make_topic
+from bench.hostile.stage import BROKER_PROPERTIES, HEAP_MB, JAVA_OPTIONS, READY_S, TOPIC, make_topic
 from bench.hostile.trial import CATCH_UP_S, Pace
-from bench.kafka import HEAP_MB, JAVA_OPTIONS
 from bench.machine import Machine
 from bench.page import replace_between
 from bench.subjects import cpu_s_of
@@ -123,9 +122,9 @@ def run(stage: DirectStage, attack: Attack, pace: Pace) -> DirectOutcome:
     Raises:
         TrialError: it did not work, or the victim did not.
     """
-    attacker = AttackerProcess(
-        attack.name, replace(stage.target, seconds=attack.seconds * pace.factor), stage
-    )
+    target = replace(stage.target, seconds=attack.seconds * pace.factor)
+    warm_up(attack, target, stage)
+    attacker = AttackerProcess(attack.name, target, stage)
     try:
         time.sleep(pace.settle_s)
         calm_s, calm_cpu_s = time.monotonic(), stage.broker_cpu_s()

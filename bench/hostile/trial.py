@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.hostile.attack import Attack, Evidence
-from bench.hostile.attacker_process import AttackerProcess, TrialError
+from bench.hostile.attacker_process import AttackerProcess, TrialError, warm_up
 from bench.hostile.diary import NONE, Latencies
 from bench.hostile.field import Sent, Target
 from bench.hostile.outcome import Outcome, Process, RecordsCost
@@ -68,7 +68,8 @@ class Trial:
         self._addresses += 1
         source = f"127.1.{self._addresses // 250}.{1 + self._addresses % 250}"
         target = replace(stage.target, seconds=attack.seconds * pace.factor, source=source)
-        attacker = self._attacker(attack, target)
+        warm_up(attack, target, stage)
+        attacker = AttackerProcess(attack.name, target, stage)
         try:
             time.sleep(pace.settle_s)
             calm = self._read()
@@ -112,21 +113,6 @@ class Trial:
             is_victim_judged=not attack.stops_brokers,
             broken=broken,
         )
-
-    def _attacker(self, attack: Attack, target: Target) -> AttackerProcess:
-        """Return the attacker that counts, ready to begin.
-
-        A broker's first thousands of requests of a kind keep its just-in-time compiler busy, on the same two cores;
-        one that has run for days has that behind it. So an attack that brokers have to work for runs once before.
-        """
-        if attack.is_warmed:
-            warming = AttackerProcess(attack.name, target, self._stage)
-            try:
-                warming.attack(attack.stops_brokers)
-            finally:
-                warming.end()
-            self._catch_up(time.monotonic())
-        return AttackerProcess(attack.name, target, self._stage)
 
     def _broken(self) -> str:
         """Return what does not serve any more; nothing: all does."""

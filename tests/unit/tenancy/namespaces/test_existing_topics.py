@@ -2,6 +2,7 @@
 
 from bifrost.tenancy.namespaces.existing_topics import EXISTING_FOR_MS, ExistingTopics
 from bifrost.wire.rewriting import Names
+from support.physical_names import physical_name
 from support.stage.stage import Stage
 
 
@@ -44,7 +45,7 @@ def test_another_tenants_topic_is_nothing_to_forget() -> None:
     scene = Scene()
     scene.existing.let_fetch(b"a")
 
-    scene.existing.forget(b"__vt_acme_a")
+    scene.existing.forget(physical_name("acme", "a").encode())
 
     assert scene.existing.may_be_fetched(b"a")
 
