@@ -80,7 +80,10 @@ def offset_fetch(count: int) -> Message:
 def test_a_large_request_keeps_no_other_client_waiting(
     start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int
 ) -> None:
-    gateway = start_gateway(has_admin=True, proxy={"journal": {"gateway_id": "crowd", "interval_ms": 300}})
+    journal = {"gateway_id": "crowd", "interval_ms": 300}
+    # As many items as there may be for any tenant.
+    limits = {"max_partitions": 50_000}
+    gateway = start_gateway(has_admin=True, proxy={"journal": journal}, limits=limits)
 
     def longest_turn_s() -> float:
         labels = {"worker": "", "clock": "cpu", "since": "scrape"}
@@ -115,3 +118,15 @@ def test_more_names_than_a_request_may_have_are_refused_and_the_connection_goes_
 
     labels = {"limit": "request_items", "tenant": "acme"}
     assert value(gateway, "kafka_proxy_limits_hit_total", **labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("max_partitions", "code"), [(10_000, ErrorCode.INVALID_REQUEST), (15_000, ErrorCode.NONE)]
+)
+def test_a_request_may_name_all_partitions_that_its_tenant_may_have(
+    start_gateway: StartGateway, max_partitions: int, code: ErrorCode
+) -> None:
+    gateway = start_gateway(limits={"max_partitions": max_partitions})
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as client:
+        answer = client.request(offset_fetch(12_000), 8)
+        assert answer.groups[0].error_code == code
