@@ -1,12 +1,11 @@
 """Takes what is denied out of a request, and puts the answers for it into the broker's answer."""
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bifrost.filters.error_places import error_place
-from bifrost.filters.error_response import error_response, item_errors
-from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.error_response import error_response
+from bifrost.filters.filter import Exchange
+from bifrost.filters.left_out.items import LeftOut
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep
 from bifrost.tenancy.acls.access import ACCESS, DENIED_CODES
 from bifrost.tenancy.acls.acl_binding import Operation, ResourceType
@@ -17,8 +16,8 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.steps import in_steps
 
-_DENIED: Note[list[Message]] = Note("denied_items")
-"""Answers for the items that the broker is not asked about."""
+DENIED_ITEMS = LeftOut()
+take_out, keep_answer, put_back = DENIED_ITEMS.take_out, DENIED_ITEMS.keep_answer, DENIED_ITEMS.put_back
 
 
 def guard_of(exchange: Exchange) -> Guard:
@@ -90,47 +89,6 @@ def _is_by_id(item: Any) -> bool:
     return getattr(item, "topic_id", ZERO_TOPIC_ID) != ZERO_TOPIC_ID
 
 
-def take_out(
-    exchange: Exchange,
-    request: Any,
-    attribute: str,
-    permitted: list[Any],
-    denied: list[Any],
-    error_code: ErrorCode,
-    message: str | None = None,
-) -> Message | None:
-    """Leave only the permitted items in a list of a request; return the answer for the denied ones.
-
-    The answer is kept for `put_back`. None: nothing is denied.
-    """
-    if not denied:
-        return None
-    refused = copy.copy(request)
-    setattr(refused, attribute, denied)
-    answer = item_errors(refused, exchange.api_version, error_code, message=message, each=in_steps)
-    setattr(request, attribute, permitted)
-    keep_answer(exchange, answer)
-    return answer
-
-
-def keep_answer(exchange: Exchange, answer: Message) -> None:
-    """Keep answers for items that the broker is not asked about."""
-    kept = exchange.find(_DENIED)
-    if kept is None:
-        exchange.keep(_DENIED, [answer])
-    else:
-        kept.append(answer)
-    exchange.wants_response = True
-
-
 def go_on(exchange: Exchange, permitted: list[Any], answer: Message | None) -> RequestStep:
     """Send on what is left of a request; if nothing is, answer at once."""
     return FORWARD if permitted or answer is None else Answer(answer)
-
-
-def put_back(exchange: Exchange, response: Message) -> None:
-    """Put the kept answers into the lists of the broker's answer."""
-    place = error_place(exchange.api_key, exchange.api_version, is_of_items=True)
-    for answer in exchange.find(_DENIED) or ():
-        for one in place.lists:
-            getattr(response, one.attribute).extend(getattr(answer, one.attribute))

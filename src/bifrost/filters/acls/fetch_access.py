@@ -1,18 +1,17 @@
 """Fetch: READ on each topic, also of a fetch session that goes on (KIP-227).
 
-A broker answers for a denied topic in every answer of a session. Here a session has permitted topics only: a request
-that names a denied one ends the session, and each answer until the client stops naming it is a full one. A topic that
-is revoked while the broker has its fetch is taken out of the answer, and the session ends (`IdentifiedSession`).
+A session has permitted topics only (left_out/fetches.py). A topic that is revoked while the broker has its fetch is
+taken out of the answer, and the session ends (`IdentifiedSession`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bifrost.filters.acls.denial import guard_of, put_back, split_topics, take_out, topic_name
-from bifrost.filters.fetch import FINAL_EPOCH, session_not_found
+from bifrost.filters.acls.denial import DENIED_ITEMS, guard_of, put_back, split_topics, topic_name
 from bifrost.filters.filter import Exchange
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.left_out.fetches import leave_out
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.tenancy.acls.acl_binding import Operation, ResourceType
 from bifrost.wire.entity import Entity
 from bifrost.wire.error_codes import ErrorCode
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from bifrost.wire.messages import FetchRequest
 
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_SESSIONS_SINCE = 7
 
 
 class FetchAccessFilter:
@@ -35,18 +33,8 @@ class FetchAccessFilter:
         """Let the broker read the permitted topics only."""
         guard = guard_of(exchange)
         permitted, denied = split_topics(guard, request.topics, Operation.READ)
-        if not denied:
-            return FORWARD
         guard.deny(Operation.READ, len(denied))
-        if request.session_epoch > 0:
-            return Answer(session_not_found())
-        answer = take_out(exchange, request, "topics", permitted, denied, _DENIED)
-        assert answer is not None
-        if not permitted:
-            return Answer(answer)
-        if exchange.api_version >= _SESSIONS_SINCE:
-            request.session_epoch = FINAL_EPOCH
-        return FORWARD
+        return leave_out(DENIED_ITEMS, exchange, request, permitted, denied, _DENIED)
 
     def on_response(self, exchange: Exchange, response: FetchResponse) -> ResponseStep:
         """Take out what was revoked meanwhile, and add the answers for the denied topics."""

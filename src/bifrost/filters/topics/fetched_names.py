@@ -6,20 +6,18 @@ names do not exist was asked before (session/topics/absent_topics.py); here they
 answered as a broker answers. A topic that is removed later is refused when the tenant has deleted it through this
 gateway. From version 13 on a Fetch has topic IDs, and a broker knows no name for one that is no topic's.
 
-A broker answers for such a partition in every answer of a session (KIP-227). Here a session has existing topics only: a
-request that names another one ends the session, and each answer until the client stops naming it is a full one.
+A fetch session has existing topics only (left_out/fetches.py).
 """
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bifrost.filters.error_response import item_errors
-from bifrost.filters.fetch import FINAL_EPOCH, session_not_found
-from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.filter import Exchange
+from bifrost.filters.left_out.fetches import leave_out
+from bifrost.filters.left_out.items import LeftOut
 from bifrost.filters.plan import Plan
-from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
+from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.topics.automatic_creation import ABSENT_TOPICS
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
@@ -29,11 +27,10 @@ from bifrost.wire.steps import in_steps
 if TYPE_CHECKING:
     from bifrost.wire.messages import FetchRequest, FetchResponse
 
-_SESSIONS_SINCE, _IDS_SINCE = 7, 13
-"""Versions of Fetch."""
+_IDS_SINCE = 13
+"""Version of Fetch."""
 
-_REFUSED: Note[Any] = Note("absent_fetches")
-"""The answer for topics that do not exist."""
+_ABSENT = LeftOut()
 
 
 def names_topics(plan: Plan) -> bool:
@@ -51,28 +48,13 @@ class FetchedNamesFilter:
         absent = frozenset(exchange.find(ABSENT_TOPICS) or ())
         if not absent:
             return FORWARD
-        if request.session_epoch > 0:
-            return Answer(session_not_found())
         existing: list[Any] = []
-        refused = copy.copy(request)
-        refused.topics = []
+        refused: list[Any] = []
         for topic in in_steps(request.topics):
-            (refused.topics if topic.topic in absent else existing).append(topic)
-        answer = item_errors(
-            refused, exchange.api_version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, each=in_steps
-        )
-        if not existing:
-            return Answer(answer)
-        request.topics = existing
-        if exchange.api_version >= _SESSIONS_SINCE:
-            request.session_epoch = FINAL_EPOCH
-        exchange.keep(_REFUSED, answer)
-        exchange.wants_response = True
-        return FORWARD
+            (refused if topic.topic in absent else existing).append(topic)
+        return leave_out(_ABSENT, exchange, request, existing, refused, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def on_response(self, exchange: Exchange, response: FetchResponse) -> ResponseStep:
         """Add the answers for the others."""
-        refused = exchange.find(_REFUSED)
-        if refused is not None:
-            response.responses.extend(refused.responses)
+        _ABSENT.put_back(exchange, response)
         return FORWARD
