@@ -20,6 +20,7 @@ MAX_FUNCTION_LINES = {"src": 60, "tools": 60, "bench": 60, "tests": 80}
 LONG_CYTHON_FUNCTIONS = {
     "walk": "rewrites a message: one loop over a program, with a branch for each kind of field, whose state is local",
     "tally": "counts a message: likewise",
+    "walk_over": "finds what brokers keep of a message: likewise",
 }
 """Functions of Cython that walk over a whole message; their branches as functions would have to share their state."""
 GENERATED = {"src/bifrost/wire/messages.pyi"}

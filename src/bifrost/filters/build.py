@@ -26,6 +26,12 @@ from bifrost.filters.groups.group_heartbeat import (
 )
 from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
+from bifrost.filters.left_out.broker_state import (
+    CommittedOffsetsFilter,
+    JoinedGroupsFilter,
+    ProducersFilter,
+    TransactionalIdsFilter,
+)
 from bifrost.filters.list_order import DIRECTORIES_IN_ORDER, GROUPS_IN_ORDER, TRANSACTIONS_IN_ORDER
 from bifrost.filters.list_transactions import ListTransactionsFilter
 from bifrost.filters.loaded_later import LoadedLater
@@ -161,13 +167,14 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
     group_names = GroupNameFilter()
     operations = AuthorizedOperationsFilter()
     no_group = ErrorCode.INVALID_GROUP_ID
+    offsets = CommittedOffsetsFilter()
     return {
-        ApiKey.PRODUCE: (broker_address,),
+        ApiKey.PRODUCE: (ProducersFilter(), broker_address),
         ApiKey.FETCH: (FetchedNamesFilter(), FetchFilter(), RequestClusterIdFilter(), broker_address),
         ApiKey.METADATA: (*_METADATA, cluster_id, operations, broker_address),
         ApiKey.DESCRIBE_CLUSTER: (cluster_id, operations, broker_address),
         ApiKey.FIND_COORDINATOR: (FindCoordinatorFilter(), broker_address),
-        ApiKey.JOIN_GROUP: (group_names, JoinGroupFilter()),
+        ApiKey.JOIN_GROUP: (group_names, JoinedGroupsFilter(), JoinGroupFilter()),
         ApiKey.SYNC_GROUP: (
             EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
             SyncGroupFilter(),
@@ -187,8 +194,9 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.LIST_GROUPS: (GROUPS_IN_ORDER,),
         ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(), TRANSACTIONS_IN_ORDER),
         ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
-        ApiKey.OFFSET_COMMIT: (group_names,),
-        ApiKey.TXN_OFFSET_COMMIT: (group_names,),
+        ApiKey.OFFSET_COMMIT: (group_names, offsets),
+        ApiKey.TXN_OFFSET_COMMIT: (group_names, offsets),
+        ApiKey.INIT_PRODUCER_ID: (TransactionalIdsFilter(),),
         ApiKey.OFFSET_DELETE: (EmptyGroupFilter(messages.OffsetDeleteResponse, error_code=no_group),),
         ApiKey.LEAVE_GROUP: (EmptyGroupFilter(messages.LeaveGroupResponse, error_code=no_group),),
         ApiKey.CONSUMER_GROUP_DESCRIBE: (GroupDescriptionFilter(), operations),
@@ -203,7 +211,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
 
 def _heartbeat_filters() -> "dict[int, tuple[AnyFilter, ...]]":
     """Return the filters of the heartbeats by which members of the newer groups join."""
-    group_names = GroupNameFilter()
+    group_names, joins = GroupNameFilter(), JoinedGroupsFilter()
     no_group_id: dict[str, Any] = {
         "error_code": ErrorCode.INVALID_REQUEST,
         "error_message": "GroupId can't be empty.",
@@ -212,16 +220,19 @@ def _heartbeat_filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.CONSUMER_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ConsumerGroupHeartbeatResponse, **no_group_id),
             group_names,
+            joins,
             ConsumerRegexFilter(),
             MovedSubscriptionsFilter(),
         ),
         ApiKey.SHARE_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.ShareGroupHeartbeatResponse, **no_group_id),
             group_names,
+            joins,
         ),
         ApiKey.STREAMS_GROUP_HEARTBEAT: (
             EmptyGroupFilter(messages.StreamsGroupHeartbeatResponse, **no_group_id),
             group_names,
+            joins,
             StreamsTopologyFilter(),
         ),
     }

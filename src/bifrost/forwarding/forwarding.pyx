@@ -42,7 +42,7 @@ cdef int pass_request(Forwarding session, object frame, Reader* r) except? -1:
         began_ns = clock_ns()
     segments = rewrite_body(lane.passage.request, frame, r, lane.to_physical, None, lane.client_id_prefix,
                             lane.passage.drops_trailing, True)
-    if segments is None or not counts_fast(lane, r):
+    if segments is None or not counts_fast(lane, r) or not lane.lets_keep(r, start):
         return NOT_IN_PLACE
     trip = trip_of(r)
     if trip is not None:
@@ -66,7 +66,7 @@ cdef int put_request(Forwarding session, Reader* r, Output* out, int64_t now_ns)
     if reason != PASSES:
         return session.answer_again(r) if reason == NO_LANE and session.is_asked_again(r) else reason
     if (not put_body(lane.passage.request, r, out, lane.to_physical, lane.client_id_prefix, lane.passage.drops_trailing)
-            or not counts_fast(lane, r)):
+            or not counts_fast(lane, r) or not lane.lets_keep(r, start)):
         return NOT_IN_PLACE
     trip = trip_of(r)
     if trip is not None:
@@ -172,7 +172,7 @@ cdef int stream_request(Forwarding session, object frame, Reader* r) except? -1:
     if reason != PASSES:
         return reason
     segments = rewrite_head(lane.passage.request, frame, r, lane.to_physical, lane.client_id_prefix)
-    if segments is None or not counts_fast(lane, r):
+    if segments is None or not counts_fast(lane, r) or not lane.lets_keep(r, start):
         return NOT_IN_PLACE
     session.to_broker += segments
     session.passing_lane, session.request_bytes = lane, r.whole + 4

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 from bifrost.forwarding.load cimport Load
 from bifrost.forwarding.traffic cimport Traffic
 from bifrost.journal.usage cimport Passing, Usage
+from bifrost.tenancy.broker_state.kept_entries cimport EntryWalk, KeptEntries
 from bifrost.wire.program cimport Passage
 from bifrost.wire.reader cimport Reader
 from bifrost.wire.rewriting cimport Names, RecordTrip
@@ -44,6 +45,8 @@ cdef class Lane:
     cdef readonly Usage usage
     cdef readonly Names to_physical, to_virtual
     cdef readonly bytes client_id_prefix
+    cdef readonly KeptEntries kept     # None: the number of what brokers keep is not bounded
+    cdef EntryWalk walk
     cdef Passage passage
     cdef int64_t broker_ns
     cdef int quota_kind
@@ -56,6 +59,10 @@ cdef class Lane:
         for i in range(r.codes):
             self.fail(r.code[i], r.times[i])
         return 0
+
+    cdef inline bint lets_keep(self, Reader* r, Py_ssize_t start) except -1:
+        """Whether brokers may keep what a request, whose body begins at `start`, makes them keep."""
+        return self.kept is None or self.kept.admits_request(self.walk, r, start)
 
     cdef inline void receive(self, Py_ssize_t size) noexcept:
         """Count the bytes of a request that has arrived."""

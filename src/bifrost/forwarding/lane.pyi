@@ -7,6 +7,7 @@ from bifrost.forwarding.lane_names import LaneNames
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.traffic import Traffic
 from bifrost.journal.usage import Usage
+from bifrost.tenancy.broker_state.kept_entries import KeptEntries
 from bifrost.wire.rewriting import Names, RecordTrip
 
 class Reason(IntEnum):
@@ -61,10 +62,19 @@ class Lane:
     """The names in answers."""
     client_id_prefix: bytes | None
     """The prefix that the broker sees before the client ID of each request; None: no prefix."""
+    kept: KeptEntries | None
+    """What requests make brokers keep; None: its number is not bounded."""
 
     def __init__(
         self, plan: Any, traffic: Traffic, load: Load, names: LaneNames, usage: Usage | None = None
     ) -> None: ...
+    def admits(self, frame: bytes | memoryview, start: int) -> bool:
+        """Whether brokers may keep what a request makes them keep; its body begins at `start`.
+
+        Raises:
+            MalformedFrame: the request cannot be read.
+        """
+
     def fail(self, code: int, times: int) -> int:
         """Count an error code that stands so often in a broker's answer, and charge the tenant what it cost."""
 

@@ -20,6 +20,7 @@ two functions and acts on the reason.
               its tenant's time           OVER_BUDGET, also for its client's quota
     both      can it be rewritten?        NOT_IN_PLACE
               can it be counted at once?  NOT_IN_PLACE
+    request   may brokers keep of it?     NOT_IN_PLACE (what brokers keep in memory; tenancy/broker_state)
 """
 
 cimport cython
@@ -32,6 +33,8 @@ from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.broker_costs import broker_cost_ns, error_costs_ns
 from bifrost.forwarding.load cimport BROKER_ITEM_NS
 from bifrost.forwarding.quotas.quota cimport kind_of
+from bifrost.tenancy.broker_state.walks import entry_walk
+
 from bifrost.wire.program cimport is_usual
 from bifrost.wire.reader cimport MAX_STRING, be16, be32, close_frame, open_frame
 
@@ -52,10 +55,16 @@ cdef class Lane:
         self.traffic = traffic
         self.load = load
         self.usage = usage
+        self.kept = names.kept
+        self.walk = None if self.kept is None else entry_walk(plan.api_key, plan.api_version)
         self.passage = <Passage?>plan.passage
         self.quota_kind = kind_of(plan.api_key)
         self.broker_ns = broker_cost_ns(plan.api_key)
         self.error_costs_ns = dict(error_costs_ns(plan.api_key)) or None
+
+    def admits(self, frame, Py_ssize_t start):
+        return (self.kept is None or (self.kept.enter_client(frame)
+                and (self.walk is None or self.kept.enter_request(self.walk, frame, start))))
 
     cpdef int fail(self, int code, int64_t times) except -1:
         """Count an error in a broker's answer, and charge what it cost the broker."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.tenancy.acls.guard import Guard
 from bifrost.tenancy.answer_names import answer_names
+from bifrost.tenancy.broker_state.kept_entries import KeptEntries
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire.rewriting import Names
@@ -29,6 +30,8 @@ class LaneNames(NamedTuple):
 
     virtual: "VirtualTopics | None" = None
     """The topics that have virtual partitions; None: the tenant has none."""
+    kept: KeptEntries | None = None
+    """What requests make brokers keep; None: its number is not bounded."""
 
     def of_api(self, api_key: int) -> "LaneNames":
         """Return the names for the messages of an API: of clients that ACLs apply to, those that they may use."""
@@ -67,4 +70,5 @@ def lane_names(
         guard,
         records,
         virtual,
+        namespace.kept,
     )

@@ -218,12 +218,12 @@ class ClientSession(AnsweringSession):
             frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
         )
         most = self._most_items(plan.api_key)
-        limit, items = exceeded_limit(plan, frame, offset, most)
+        limit, items = exceeded_limit(plan, frame, offset, most, lane.kept)
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
             self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
-            step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset, most))
+            step = self._answer(lane, header.correlation_id, frame, refusal(limit, plan, frame, offset, most))
         # Charged only when the request is done: one that waits for something comes here again.
         if items and limit is None and not isinstance(step, Need):
             lane.load.broker_left_ns -= items * ITEM_NS
@@ -249,6 +249,7 @@ class ClientSession(AnsweringSession):
         if way.program is not None and reason != Reason.FOR_FILTERS:
             names, allow_trailing = lane.to_physical, plan.drops_trailing
             segments, _ = rewrite_frame(way.program, frame, offset, names, head, allow_trailing)
+            segments = segments if segments is None or lane.admits(frame, offset) else None
         if segments is None:
             unresolved = self._namespace.take_unresolved()
             if unresolved and not is_decodable(plan, len(frame)):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bifrost.config.name_template import MAX_TOPIC_NAME_LENGTH
 from bifrost.tenancy.bounded_map import BoundedMap
+from bifrost.tenancy.broker_state.kept_entries import KeptEntries
 from bifrost.tenancy.brokers import BrokerAddresses
 from bifrost.tenancy.invalid_regex import InvalidRegex
 from bifrost.tenancy.names import (
@@ -62,6 +63,8 @@ class Namespace:
     """The names in answers with the brokers' addresses, which depend on the listener; kept by `answer_names`."""
     rules: "NamespaceRules | None" = None
     """What the policies of the tenant's namespaces say; None: there are none."""
+    kept: KeptEntries | None = None
+    """What its requests make brokers keep; None: that is not bounded."""
 
     def __init__(
         self,

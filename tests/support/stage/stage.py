@@ -25,6 +25,7 @@ from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.session.shared_state import Entry, Route, SharedState
 from bifrost.session.virtual_clusters import Models, VirtualCluster, VirtualClusters
 from bifrost.tenancy.acls.authority import Authority
+from bifrost.tenancy.broker_state.broker_state import BrokerState, StateLimits
 from bifrost.tenancy.brokers import BrokerPorts
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
@@ -58,6 +59,8 @@ class Tenant:
     max_topics: int | None = None
     """None: any number."""
     max_partitions: int = 100
+    state_limits: StateLimits | None = None
+    """Of what brokers keep; None: any number."""
 
 
 TENANTS: Mapping[str, Tenant] = {
@@ -168,7 +171,7 @@ class Stage:
         return Entry({UPSTREAM: Route(node_id, self.versions)}, self.versions, PORTS, self.mechanisms)
 
     def _namespace(self, names: TenantNames, tenant: Tenant) -> Namespace:
-        return Namespace(
+        namespace = Namespace(
             names,
             self.topic_ids,
             allow_topic_deletion=tenant.allow_topic_deletion,
@@ -179,6 +182,11 @@ class Stage:
             bounds=self._bounds(names.tenant, tenant),
             cluster_id=lambda: PHYSICAL_CLUSTER_ID,
         )
+        if tenant.state_limits is not None:
+            state = BrokerState(lambda: self.now_ms, self.hits, names.tenant)
+            state.limit(tenant.state_limits)
+            namespace.kept = state.of(namespace.path)
+        return namespace
 
     def _bounds(self, name: str, tenant: Tenant) -> TopicBounds | None:
         if tenant.max_topics is None:

@@ -11,6 +11,12 @@ from bifrost.filters.groups.consumer_protocol import JoinGroupFilter
 from bifrost.filters.groups.group_heartbeat import ConsumerRegexFilter, EmptyGroupFilter
 from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
+from bifrost.filters.left_out.broker_state import (
+    CommittedOffsetsFilter,
+    JoinedGroupsFilter,
+    ProducersFilter,
+    TransactionalIdsFilter,
+)
 from bifrost.filters.topics.fetched_names import FetchedNamesFilter
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.fields.entities import REFUSED, SERVED, served_versions
@@ -88,6 +94,10 @@ STOPPED_OTHERWISE = {
     EmptyGroupFilter: "the engine has no physical name of an empty group ID, so it stops at one",
     GroupNameFilter: "the engine has no physical name of a group that a policy refuses",
     FetchedNamesFilter: "the engine has no physical name of a topic to fetch before it was seen to exist",
+    **dict.fromkeys(
+        (CommittedOffsetsFilter, JoinedGroupsFilter, ProducersFilter, TransactionalIdsFilter),
+        "a lane lets no request pass for whose entries there is no room",
+    ),
     ConsumerRegexFilter: "the engine has no physical form of a pattern before the namespace has confined it",
     MovedSubscriptionsFilter: "requests are always decoded, and it asks for the answers that it has to see",
 }

@@ -153,6 +153,29 @@ class Limits(Section):
     creates more is answered POLICY_VIOLATION. Each partition takes files and memory at every broker that has a replica,
     used or not. Default 10,000, ten for each topic."""
 
+    max_groups: Count = Field(default=10_000, ge=1, le=1_000_000)
+    """Most groups of one tenant in a day, unless its own `limits` say otherwise; a member that would join another, or
+    a commit of another, is answered POLICY_VIOLATION. A broker keeps some 2 KB of each group that has committed an
+    offset. Each gateway and each worker counts by itself, and forgets what was not used for a day. Default 10,000."""
+
+    max_committed_offsets: Count = Field(default=500_000, ge=1, le=1_000_000)
+    """Most partitions of one tenant with committed offsets, counted for each group, in a day, likewise; a commit of
+    another is answered POLICY_VIOLATION. A broker keeps some 0.3 KB of each, and its metadata (up to
+    `offset.metadata.max.bytes`, 4 KB). Default 500,000: 50 groups that read 10,000 partitions each."""
+
+    max_transactional_ids: Count = Field(default=10_000, ge=1, le=1_000_000)
+    """Most transactional IDs of one tenant in a day, likewise; a producer with another one is answered
+    POLICY_VIOLATION. A broker keeps some 0.5 KB of each for a week. Default 10,000."""
+
+    max_producers: Count = Field(default=500_000, ge=1, le=1_000_000)
+    """Most producer IDs of one tenant, counted for each partition that they write to, in a day, likewise; batches of
+    another are answered POLICY_VIOLATION. A broker keeps some 0.5 KB of each for a day, and every start of an
+    idempotent producer makes a new ID. Default 500,000: 5,000 starts of producers that write to 100 partitions."""
+
+    max_client_ids: Count = Field(default=10_000, ge=1, le=1_000_000)
+    """Most client IDs of one tenant in a day, likewise; requests with another one are answered POLICY_VIOLATION. Where
+    brokers have quotas by client ID they keep up to 15 KB of each for an hour. Default 10,000."""
+
     frame_timeout_ms: DurationMs = Field(default=30_000, ge=100, le=3_600_000)
     """Time that a request may take to arrive completely, in milliseconds, without the time it waits for room; then the
     connection is closed, because it may keep room from others. It does not apply to requests that are forwarded while

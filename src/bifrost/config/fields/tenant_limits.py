@@ -40,6 +40,25 @@ class TenantLimits(Section):
     """Most partitions of all topics of the tenant together; a request that creates more is answered POLICY_VIOLATION.
     Default: the key is absent, and the gateway's `max_partitions` applies."""
 
+    max_groups: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most groups of the tenant in a day. Default: the key is absent, and the gateway's `max_groups` applies."""
+
+    max_committed_offsets: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most partitions of the tenant with committed offsets, counted for each group, in a day. Default: the key is
+    absent, and the gateway's `max_committed_offsets` applies."""
+
+    max_transactional_ids: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most transactional IDs of the tenant in a day. Default: the key is absent, and the gateway's
+    `max_transactional_ids` applies."""
+
+    max_producers: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most producer IDs of the tenant, counted for each partition that they write to, in a day. Default: the key is
+    absent, and the gateway's `max_producers` applies."""
+
+    max_client_ids: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most client IDs of the tenant in a day. Default: the key is absent, and the gateway's `max_client_ids`
+    applies."""
+
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
     """Largest request of the tenant, in bytes; a larger one closes the connection. A change applies to new connections.
     Default: the key is absent, and only the gateway's limit applies."""

@@ -19,6 +19,7 @@ from bifrost.session.virtual_clusters import Models, VirtualCluster, VirtualClus
 from bifrost.tenancy.acls.acl_rules import binding_of
 from bifrost.tenancy.acls.authority import Authority
 from bifrost.tenancy.acls.stored_acls import Counters, StoredAcls
+from bifrost.tenancy.broker_state.broker_state import BrokerState, StateLimits
 from bifrost.tenancy.names import TenantNames
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.policy import ResourcePolicy
@@ -69,9 +70,7 @@ def virtual_clusters(
             old, tenant, cluster, is_namespaced=name in settings.namespaced_client_ids
         ):
             old = None
-        bounds = (None if old is None else old.namespace.bounds) or TopicBounds(now_ms, hits, name)
-        _limit(bounds, config, tenant)
-        made.bounds[name] = bounds
+        made.bound(tenant, None if old is None else old.namespace, hits)
         authority = _authority(tenant, models.acls, None if old is None else old.authority)
         if old is not None:
             made.change(old)
@@ -120,7 +119,20 @@ class _Maker:
         self._clusters, self._now_ms = clusters, now_ms
         self._pseudonym_key = _pseudonym_key(config)
         self.bounds: dict[str, TopicBounds] = {}
-        """By tenant; one has to be there before `build` is called for it."""
+        """By tenant; `bound` makes it, before `build` is called."""
+        self.states: dict[str, BrokerState] = {}
+        """Likewise."""
+
+    def bound(self, tenant: Tenant, old: Namespace | None, hits: Counter[tuple[str, str]]) -> None:
+        """Set how much a tenant may have; what is counted for its namespace of before goes on."""
+        name, own, of_all = tenant.name, tenant.limits, self._config.proxy.limits
+        bounds = (None if old is None else old.bounds) or TopicBounds(self._now_ms, hits, name)
+        bounds.limit(own.max_topics or of_all.max_topics, own.max_partitions or of_all.max_partitions)
+        kept = None if old is None else old.kept
+        state = BrokerState(self._now_ms, hits, name) if kept is None else kept.state
+        limits = (getattr(own, one) or getattr(of_all, one) for one in StateLimits._fields)
+        state.limit(StateLimits(*limits))
+        self.bounds[name], self.states[name] = bounds, state
 
     def build(self, name: str, tiers: tuple[str, ...], authority: Authority | None) -> VirtualCluster:
         """Return a new virtual cluster of a tenant, or of a namespace below it, with these rights."""
@@ -138,6 +150,7 @@ class _Maker:
             cluster_id=lambda: cluster.cluster_id,
         )
         namespace.rules = self._rules(namespace.names)
+        namespace.kept = self.states[name].of(namespace.path)
         fetch_sessions, records = cluster.fetch_sessions, self._records_of(tenant)
         partitions = self._partitions_of(tenant)
         return VirtualCluster(namespace, cluster.name, fetch_sessions, authority, records, partitions)
@@ -300,11 +313,6 @@ def _process_records(
     sources = ProcessSources(limits, hits, counts, monotonic_ns)
     made: ProcessRecords = load_record_filters().ProcessRecords(limits, hits, monotonic_ns, counts, sources)
     return made
-
-
-def _limit(bounds: TopicBounds, config: Config, tenant: Tenant) -> None:
-    own, of_all = tenant.limits, config.proxy.limits
-    bounds.limit(own.max_topics or of_all.max_topics, own.max_partitions or of_all.max_partitions)
 
 
 def _goes_on(old: VirtualCluster, tenant: Tenant, cluster: Cluster, *, is_namespaced: bool) -> bool:

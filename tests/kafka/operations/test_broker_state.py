@@ -1,0 +1,171 @@
+"""What a tenant makes brokers keep in memory has a bound: groups, offsets, transactional IDs, producers, client IDs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import (
+    HeartbeatRequest,
+    InitProducerIdRequest,
+    OffsetCommitRequest,
+    ProduceRequest,
+)
+from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
+from support.clients.raw_operations import create_topic, warm_up
+from support.clients.record_batches import build_batch
+from support.gateways.admin_port import value
+from support.gateways.gateway_fixtures import StartGateway, UniqueName
+
+JCMD = shutil.which("jcmd")
+needs_jcmd = pytest.mark.skipif(
+    JCMD is None, reason="jcmd, which counts the broker's objects, is not installed"
+)
+
+MOST, TRIED, PARTITIONS = 20, 300, 60
+LIMITS = (
+    "max_groups",
+    "max_committed_offsets",
+    "max_transactional_ids",
+    "max_producers",
+    "max_client_ids",
+)
+Codes = Counter[int]
+
+
+def commit(client: RawClient, group: str, topic: str, partitions: range) -> list[int]:
+    """Commit an offset of each partition, without members; return the error codes."""
+    new = OffsetCommitRequest
+    entries = [
+        new.OffsetCommitRequestPartition(partition_index=number, committed_offset=5, committed_metadata="")
+        for number in partitions
+    ]
+    topics = [new.OffsetCommitRequestTopic(name=topic, partitions=entries)]
+    (answer,) = client.request(new(group_id=group, topics=topics), 7).topics
+    return [one.error_code for one in answer.partitions]
+
+
+def commit_by_many_groups(client: RawClient, topic: str, unique: str) -> Codes:
+    return Counter(commit(client, f"{unique}-{number}", topic, range(1))[0] for number in range(TRIED))
+
+
+def commit_many_partitions(client: RawClient, topic: str, unique: str) -> Codes:
+    codes: Codes = Counter()
+    for number in range(TRIED // PARTITIONS):
+        codes.update(commit(client, f"{unique}-{number}", topic, range(PARTITIONS)))
+    return codes
+
+
+def use_many_transactional_ids(client: RawClient, topic: str, unique: str) -> Codes:
+    def init(number: int) -> int:
+        name = f"{unique}-{number}"
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        return int(client.request(request, 1).error_code)
+
+    return Counter(map(init, range(TRIED)))
+
+
+def write_by_many_producers(client: RawClient, topic: str, unique: str) -> Codes:
+    new = ProduceRequest
+
+    def write(number: int) -> int:
+        batch = build_batch([b"value"], producer_id=10**9 + number, producer_epoch=0, base_sequence=0)
+        partition = new.PartitionProduceData(index=0, records=batch)
+        data = [new.TopicProduceData(name=topic, partition_data=[partition])]
+        (answer,) = client.request(new(acks=1, timeout_ms=5_000, topic_data=data), 8).responses
+        return int(answer.partition_responses[0].error_code)
+
+    return Counter(map(write, range(TRIED)))
+
+
+Attack = Callable[[RawClient, str, str], Codes]
+ATTACKS: dict[str, tuple[Attack, str]] = {
+    "max_groups": (commit_by_many_groups, "ClassicGroup|group.GroupMetadata"),
+    "max_committed_offsets": (commit_many_partitions, "OffsetAndMetadata"),
+    "max_transactional_ids": (use_many_transactional_ids, "TransactionMetadata"),
+    "max_producers": (write_by_many_producers, "ProducerStateEntry"),
+}
+"""By limit, the attack, and the class of the objects that a broker keeps then."""
+
+
+def kept_by_broker(kafka: EmbeddedKafka, class_name: str) -> int:
+    """Return how many objects of a class the broker's heap has, after a collection of garbage."""
+    (pid,) = kafka.pids
+    command = [str(JCMD), str(pid), "GC.class_histogram"]
+    histogram = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    pattern = rf"^\s*\d+:\s+(\d+)\s+\d+\s+\S*[.$](?:{class_name})(?: |$)"
+    return sum(int(count) for count in re.findall(pattern, histogram, re.MULTILINE))
+
+
+@needs_jcmd
+@pytest.mark.parametrize("limit", ATTACKS)
+def test_a_broker_keeps_what_it_is_told_without_a_gateway(
+    kafka: EmbeddedKafka, unique: UniqueName, limit: str
+) -> None:
+    host, port = kafka.bootstrap.split(",")[0].split(":")
+    attack, class_name = ATTACKS[limit]
+    with RawClient(Endpoint(host, int(port))) as direct:
+        topic = unique("direct")
+        create_topic(direct, topic, PARTITIONS)
+        warm_up(direct)
+        before = kept_by_broker(kafka, class_name)
+
+        assert attack(direct, topic, topic) == {0: TRIED}
+        assert kept_by_broker(kafka, class_name) >= before + TRIED * 0.9
+
+
+@needs_jcmd
+@pytest.mark.parametrize("limit", ATTACKS)
+def test_through_the_gateway_it_keeps_no_more_than_the_limit(
+    kafka: EmbeddedKafka, start_gateway: StartGateway, unique: UniqueName, limit: str
+) -> None:
+    gateway = start_gateway(has_admin=True, limits=dict.fromkeys(LIMITS, 1_000) | {limit: MOST})
+    attack, class_name = ATTACKS[limit]
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        topic = unique("orders")
+        create_topic(client, topic, PARTITIONS)
+        with RawClient.authenticated(gateway.broker_endpoint("initech")) as other:
+            warm_up(other)
+        before = kept_by_broker(kafka, class_name)
+
+        assert attack(client, topic, topic) == {0: MOST, ErrorCode.POLICY_VIOLATION: TRIED - MOST}
+        assert kept_by_broker(kafka, class_name) <= before + 2 * MOST
+        assert attack(client, topic, topic)[0] == MOST, "what is kept goes on"
+
+    refused = value(gateway, "kafka_proxy_limits_hit_total", limit=limit, tenant="globex")
+    assert refused >= 2 * (TRIED - MOST)
+
+
+def test_further_client_ids_are_refused(start_gateway: StartGateway) -> None:
+    gateway = start_gateway(has_admin=True, limits={"max_client_ids": MOST})
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+    def codes() -> list[int]:
+        found: list[int] = []
+        with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+            for number in range(2 * MOST):
+                client.client_id = f"client-{number}"
+                found.append(client.request(request, 3).error_code)
+        return found
+
+    with RawClient.authenticated(gateway.broker_endpoint("initech")) as other:
+        warm_up(other)
+    first = codes()
+    refused = first.index(ErrorCode.POLICY_VIOLATION)
+
+    # The client of the handshake has an ID as well.
+    assert MOST - 1 <= refused <= MOST
+    assert set(first[:refused]) == {ErrorCode.UNKNOWN_MEMBER_ID}
+    assert set(first[refused:]) == {ErrorCode.POLICY_VIOLATION}
+    assert codes() == first
+    labels: dict[str, Any] = {"limit": "max_client_ids", "tenant": "globex"}
+    assert value(gateway, "kafka_proxy_limits_hit_total", **labels) >= 2 * (MOST - 1)

@@ -1,0 +1,171 @@
+"""What a tenant has no room for any more in the brokers' memory is refused, and the rest goes on."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bifrost.records.record_batch import ProducerId, build_batch, compress
+from bifrost.session.close_reason import CloseReason
+from bifrost.tenancy.broker_state.broker_state import StateLimits
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.message import Message
+from support.physical_names import prefix_of
+from support.stage import messages
+from support.stage.playbook import Playbook, broker_answers, client_sends, ends, to_broker, to_client
+from support.stage.stage import TENANTS, Stage
+
+PREFIX = prefix_of("acme")
+REFUSED = ErrorCode.POLICY_VIOLATION
+ONE_OF_EACH = StateLimits(1, 1, 1, 1, 2)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, state_limits=ONE_OF_EACH)})
+
+
+def commit(group: str, *topics: str, partitions: int = 1, prefix: str = "") -> Message:
+    return messages.OffsetCommitRequest(
+        group_id=prefix + group,
+        generation_id_or_member_epoch=-1,
+        topics=[
+            {
+                "name": prefix + topic,
+                "partitions": [{"partition_index": number} for number in range(partitions)],
+            }
+            for topic in topics
+        ],
+    )
+
+
+def committed(*places: tuple[str, int, int]) -> Message:
+    return messages.OffsetCommitResponse(
+        topics=[
+            {"name": topic, "partitions": [{"partition_index": number, "error_code": code}]}
+            for topic, number, code in places
+        ]
+    )
+
+
+def batch(producer_id: int = -1) -> bytes:
+    records = [(0, b"key", b"value")]
+    return build_batch(records, compress(records), ProducerId(producer_id, 0), 0)
+
+
+def full(stage: Stage) -> Playbook:
+    """Let the client commit and write until there is no room."""
+    book = stage.play() >> client_sends(commit("app", "orders"), 8)
+    book << to_broker(commit("app", "orders", prefix=PREFIX))
+    book >> broker_answers(committed((PREFIX + "orders", 0, 0))) << to_client(committed(("orders", 0, 0)))
+    book >> client_sends(messages.produce("orders", records=batch(7)), 9)
+    book << to_broker(messages.produce(PREFIX + "orders", records=batch(7)))
+    return (
+        book >> broker_answers(messages.produced(PREFIX + "orders")) << to_client(messages.produced("orders"))
+    )
+
+
+def test_what_is_kept_already_goes_on(stage: Stage) -> None:
+    book = full(stage)
+
+    assert (
+        book >> client_sends(commit("app", "orders"), 8) << to_broker(commit("app", "orders", prefix=PREFIX))
+    )
+    assert full(stage)
+    assert not stage.hits
+
+
+def test_a_commit_of_another_partition_is_refused_beside_the_one_that_is_kept(stage: Stage) -> None:
+    book = full(stage) >> client_sends(commit("app", "orders", "billing", partitions=2), 8)
+    book << to_broker(commit("app", "orders", prefix=PREFIX))
+    both = committed(("orders", 0, 0), ("billing", 0, REFUSED))
+    both.topics[0].partitions += committed(("orders", 1, REFUSED)).topics[0].partitions
+    both.topics[1].partitions += committed(("billing", 1, REFUSED)).topics[0].partitions
+
+    assert book >> broker_answers(committed((PREFIX + "orders", 0, 0))) << to_client(both)
+    assert stage.hits == {("max_committed_offsets", "acme"): 3}
+
+
+def test_where_nothing_is_left_the_broker_is_not_asked(stage: Stage) -> None:
+    book = full(stage) >> client_sends(commit("app", "billing"), 8)
+
+    assert book << to_client(committed(("billing", 0, REFUSED)))
+
+
+def test_a_commit_of_another_group_is_refused(stage: Stage) -> None:
+    book = full(stage) >> client_sends(commit("other", "orders"), 8)
+
+    assert book << to_client(committed(("orders", 0, REFUSED)))
+    assert stage.hits == {("max_groups", "acme"): 1}
+
+
+JOINS = {
+    "JoinGroup": (5, {"protocol_type": "connect", "protocols": []}, "error_code"),
+    "ConsumerGroupHeartbeat": (0, {"member_id": "m", "member_epoch": 0}, "error_message"),
+    "ShareGroupHeartbeat": (1, {"member_id": "m", "member_epoch": 0}, "error_message"),
+    "StreamsGroupHeartbeat": (0, {"member_id": "m", "member_epoch": 0}, "error_message"),
+}
+
+
+@pytest.mark.parametrize("api", JOINS)
+def test_a_member_of_another_group_is_refused(stage: Stage, api: str) -> None:
+    version, fields, place = JOINS[api]
+    text = "the tenant has used 1 groups in the last day, and this cluster allows no more (max_groups)"
+    answer: Any = {"error_code": REFUSED, **({"error_message": text} if place == "error_message" else {})}
+    book = full(stage) >> client_sends(
+        messages.build(f"{api}Request", {"group_id": "other", **fields}), version
+    )
+
+    assert book << to_client(messages.build(f"{api}Response", answer))
+
+
+def test_another_transactional_id_is_refused(stage: Stage) -> None:
+    def init(name: str) -> Message:
+        return messages.InitProducerIdRequest(transactional_id=name)
+
+    book = stage.play() >> client_sends(init("one"), 4) << to_broker(init(PREFIX + "one"))
+    answer = messages.InitProducerIdResponse(producer_id=7)
+    book >> broker_answers(answer) << to_client(answer)
+    refused = messages.InitProducerIdResponse(error_code=REFUSED, producer_epoch=-1)
+
+    assert book >> client_sends(init("two"), 4) << to_client(refused)
+    assert stage.hits == {("max_transactional_ids", "acme"): 1}
+
+
+def test_batches_of_another_producer_are_refused_beside_others(stage: Stage) -> None:
+    both = messages.produce("orders", "billing", records=batch())
+    both.topic_data[1].partition_data[0].records = batch(8)
+    book = (
+        full(stage)
+        >> client_sends(both, 9)
+        << to_broker(messages.produce(PREFIX + "orders", records=batch()))
+    )
+    book >> broker_answers(messages.produced(PREFIX + "orders"))
+    text = "the tenant has used 1 producers with an ID, counted for each partition, in the last day, and this cluster"
+    answer = messages.produced("orders")
+    refused = messages.produced("billing", error_code=REFUSED).responses
+    refused[0].partition_responses[0].base_offset = -1
+    refused[0].partition_responses[0].error_message = f"{text} allows no more (max_producers)"
+    answer.responses += refused
+
+    assert book << to_client(answer)
+    assert stage.hits == {("max_producers", "acme"): 1}
+
+
+def test_a_produce_that_awaits_no_answer_ends_the_connection(stage: Stage) -> None:
+    book = full(stage) >> client_sends(messages.produce("orders", acks=0, records=batch(8)), 9)
+
+    assert book << ends(CloseReason.UNSUPPORTED, "max_producers")
+
+
+def test_requests_with_another_client_id_are_refused(stage: Stage) -> None:
+    def wants(client_id: bytes) -> Playbook:
+        return stage.play() >> client_sends(messages.InitProducerIdRequest(), 4, client_id=client_id)
+
+    for known in (b"a", b"b", b"a"):
+        assert wants(known) << to_broker(messages.InitProducerIdRequest(), client_id=known)
+    refused = messages.InitProducerIdResponse(error_code=REFUSED, producer_epoch=-1)
+
+    assert wants(b"c") << to_client(refused)
+    assert wants(b"b") << to_broker(messages.InitProducerIdRequest(), client_id=b"b")
+    assert stage.shared.lanes.in_flight_limits.hits == {("max_client_ids", "acme"): 1}

@@ -1,0 +1,49 @@
+"""How much one tenant's requests may make brokers keep."""
+
+from collections import Counter
+
+import pytest
+
+from bifrost.tenancy.broker_state.broker_state import BrokerState, StateLimits
+from bifrost.wire.error_codes import ErrorCode
+
+
+@pytest.fixture
+def hits() -> Counter[tuple[str, str]]:
+    return Counter()
+
+
+@pytest.fixture
+def state(hits: Counter[tuple[str, str]]) -> BrokerState:
+    made = BrokerState(lambda: 0, hits, "acme")
+    made.limit(StateLimits(*[1] * len(StateLimits._fields)))
+    return made
+
+
+def test_each_limit_is_that_of_its_own_entries(state: BrokerState) -> None:
+    state.limit(StateLimits(1, 2, 3, 4, 5))
+
+    assert {limit: one.most for limit, one in state.entries().items()} == {
+        "max_groups": 1,
+        "max_committed_offsets": 2,
+        "max_transactional_ids": 3,
+        "max_producers": 4,
+        "max_client_ids": 5,
+    }
+    assert state.groups.most == 1
+    assert state.client_ids.most == 5
+
+
+def test_the_namespaces_of_a_tenant_share_its_room(state: BrokerState) -> None:
+    assert state.of("acme").enter_group(b"app")
+    assert not state.of("acme:eu").enter_group(b"app")
+    assert state.of("acme").enter_group(b"app")
+
+
+def test_a_refusal_says_what_and_is_counted(state: BrokerState, hits: Counter[tuple[str, str]]) -> None:
+    refusal = state.refuse("max_groups", 3)
+
+    assert refusal.error_code == ErrorCode.POLICY_VIOLATION
+    assert "used 1 groups in the last day" in refusal.message
+    assert "(max_groups)" in refusal.message
+    assert hits == {("max_groups", "acme"): 3}
