@@ -24,11 +24,11 @@ GROUP_NS = 10_000
 """What a group costs that a request names beside the first one: to find it, and its offsets, or that it has none
 (`python -m bench.broker_costs groups`)."""
 
-LOGGED_ERROR_NS = 200_000
+LOGGED_ERROR_NS = 350_000
 """What records cost in addition that a broker refuses and logs with a stack trace: those that do not decompress, and
 those that break a rule (`python -m bench.broker_costs records`)."""
 
-_CORRUPT_NS = 50_000
+_CORRUPT_NS = 150_000
 """The same of records whose checksum or header is wrong, which a broker does not log."""
 
 _NOTHING: Mapping[int, int] = MappingProxyType({})

@@ -26,7 +26,7 @@ def test_what_the_controller_writes_costs_more_than_what_a_broker_reads() -> Non
     [
         (ErrorCode.NONE, 0),
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0),
-        (ErrorCode.CORRUPT_MESSAGE, 100_000),
+        (ErrorCode.CORRUPT_MESSAGE, 300_000),
         (ErrorCode.UNKNOWN_SERVER_ERROR, 2 * LOGGED_ERROR_NS),
     ],
 )
