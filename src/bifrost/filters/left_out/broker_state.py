@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, RequestFilter
-from bifrost.filters.left_out.items import LeftOut
+from bifrost.filters.left_out.items import LeftOut, joined_topics
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
 from bifrost.wire import messages
 from bifrost.wire.entity import Entity
@@ -85,7 +85,7 @@ class CommittedOffsetsFilter:
     def on_response(self, exchange: Exchange, response: _Committed) -> ResponseStep:
         """Add the answers for the others."""
         if _LEFT_OUT.put_back(exchange, response):
-            response.topics = _merged(response.topics, "partitions")
+            response.topics = joined_topics(response.topics, "partitions")
         return FORWARD
 
 
@@ -108,7 +108,7 @@ class ProducersFilter:
     def on_response(self, exchange: Exchange, response: messages.ProduceResponse) -> ResponseStep:
         """Add the answers for the others."""
         if _LEFT_OUT.put_back(exchange, response):
-            response.responses = _merged(response.responses, "partition_responses")
+            response.responses = joined_topics(response.responses, "partition_responses")
         return FORWARD
 
 
@@ -157,13 +157,3 @@ def _leave_out(
     answer = _LEFT_OUT.take_out(exchange, request, topics, left, refused, refusal.error_code, refusal.message)
     assert answer is not None, "something is refused"
     return FORWARD if left else _LEFT_OUT.without_broker(exchange, answer)
-
-
-def _merged(topics: list[Any], partitions: str) -> list[Any]:
-    """Give each topic one entry, as clients expect: some of its partitions were refused, and the broker has others."""
-    found: dict[tuple[str, bytes], Any] = {}
-    for topic in in_steps(topics):
-        first = found.setdefault((topic.name, getattr(topic, "topic_id", b"")), topic)
-        if first is not topic:
-            getattr(first, partitions).extend(getattr(topic, partitions))
-    return list(found.values())

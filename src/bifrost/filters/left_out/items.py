@@ -1,6 +1,7 @@
 """Takes items out of a request, and puts the answers for them into the broker's answer."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 from bifrost.filters.error_places import error_place
@@ -72,3 +73,19 @@ def _put(exchange: Exchange, response: Message, answers: list[Message]) -> None:
         for answer in answers:
             for one in place.lists:
                 getattr(response, one.attribute).extend(getattr(answer, one.attribute))
+
+
+def joined_topics(topics: Iterable[Any], partitions: str) -> list[Any]:
+    """Give each topic of a response one entry, as clients expect, though its partitions were answered in several.
+
+    Args:
+        topics: the entries; those of one topic have the same name and ID, as far as there are such fields.
+        partitions: the attribute of an entry that has its partitions.
+    """
+    found: dict[tuple[Any, ...], Any] = {}
+    for topic in in_steps(topics):
+        key = tuple(getattr(topic, one, None) for one in ("name", "topic", "topic_id"))
+        first = found.setdefault(key, topic)
+        if first is not topic:
+            getattr(first, partitions).extend(getattr(topic, partitions))
+    return list(found.values())

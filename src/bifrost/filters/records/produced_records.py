@@ -8,9 +8,10 @@ notices.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.left_out.items import joined_topics
 from bifrost.filters.records.record_work import RecordWork, Refusal
 from bifrost.filters.steps import (
     FORWARD,
@@ -39,15 +40,8 @@ _FIRST_WITH_INVALID_RECORD = 8
 an error of the server, and POLICY_VIOLATION for what it is."""
 
 
-class _Refused(NamedTuple):
-    """The answers for a topic's partitions that the broker is not asked about."""
-
-    name: str
-    topic_id: bytes
-    partitions: list[Any]
-
-
-_REFUSED: Note[list[_Refused]] = Note("refused_records")
+_REFUSED: Note[list[Any]] = Note("refused_records")
+"""The answers for topics' partitions that the broker is not asked about."""
 
 
 class ProducedRecordsFilter:
@@ -57,7 +51,7 @@ class ProducedRecordsFilter:
 
     def on_request(self, exchange: Exchange, request: ProduceRequest) -> RequestStep:
         """Put the new records into the request; take out partitions with records that must not pass."""
-        refused: list[_Refused] = []
+        refused: list[Any] = []
         topics = exchange.scope.records
         assert topics is not None, "only clients to whom filters apply have this filter"
         # The filter behind this one has asked the broker: what is done now was done and counted before.
@@ -75,7 +69,7 @@ class ProducedRecordsFilter:
                     return TURN
                 work.end_topic(name)
                 if answers:
-                    refused.append(_Refused(topic.name, topic.topic_id, answers))
+                    refused.append(_answered(topic, answers))
             if work.need is not None:
                 return work.need
             if not is_again:
@@ -89,14 +83,16 @@ class ProducedRecordsFilter:
             return Close("a Produce without an answer has records that must not pass")
         request.topic_data = [topic for topic in in_steps(request.topic_data) if topic.partition_data]
         if not request.topic_data:
-            return Answer(_add(ProduceResponse(), refused))
+            return Answer(ProduceResponse(responses=refused))
         exchange.keep(_REFUSED, refused)
         exchange.wants_response = True
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: ProduceResponse) -> ResponseStep:
         """Add the answers for the partitions that were taken out."""
-        _add(response, exchange.find(_REFUSED) or [])
+        refused = exchange.find(_REFUSED)
+        if refused:
+            response.responses = joined_topics([*response.responses, *refused], "partition_responses")
         return FORWARD
 
 
@@ -124,6 +120,11 @@ def _transform(work: RecordWork, topic: Any, chain: TopicChain, acks: int, versi
     return answers
 
 
+def _answered(topic: Any, answers: list[Any]) -> Any:
+    new = ProduceResponse.TopicProduceResponse
+    return new(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+
+
 def _answer(index: int, refusal: Refusal, version: int) -> Any:
     error_code = refusal.error_code
     if error_code is ErrorCode.INVALID_RECORD and version < _FIRST_WITH_INVALID_RECORD:
@@ -141,17 +142,3 @@ def _answer(index: int, refusal: Refusal, version: int) -> Any:
         record_errors=errors,
         error_message=refusal.reason,
     )
-
-
-def _add(response: ProduceResponse, refused: list[_Refused]) -> ProduceResponse:
-    """Add answers to a response; a topic of which it has other partitions is there once, as clients expect it."""
-    topics = {(one.name, one.topic_id): one for one in in_steps(response.responses)}
-    for one in in_steps(refused):
-        topic = topics.get((one.name, one.topic_id))
-        if topic is None:
-            topic = ProduceResponse.TopicProduceResponse(
-                name=one.name, topic_id=one.topic_id, partition_responses=[]
-            )
-            response.responses.append(topic)
-        topic.partition_responses.extend(one.partitions)
-    return response

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.fetch import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, session_not_found
 from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.left_out.items import joined_topics
 from bifrost.filters.steps import FORWARD, Answer, AtBroker, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, Shape, TopicKey, key_of, virtual_topics
 from bifrost.filters.virtual.sharing import shared_fetches as sharing
@@ -297,13 +298,12 @@ def _take_starts(exchange: Exchange, request: FetchRequest, met: AtBroker) -> se
 
 
 def _add_refused(response: FetchResponse, fetched: _Fetched) -> None:
-    known = {key_of(topic, _RESPONSE): topic for topic in in_steps(response.responses)}
-    for key, refused in in_steps(fetched.refused.items()):
-        topic = known.get(key)
-        if topic is None:
-            topic = FetchResponse.FetchableTopicResponse(topic=key[0], topic_id=key[1])
-            response.responses.append(topic)
-        topic.partitions.extend(refused)
+    new = FetchResponse.FetchableTopicResponse
+    refused = [
+        new(topic=key[0], topic_id=key[1], partitions=some) for key, some in in_steps(fetched.refused.items())
+    ]
+    if refused:
+        response.responses = joined_topics([*response.responses, *refused], "partitions")
 
 
 def _refused(partition: int, error: int) -> Any:

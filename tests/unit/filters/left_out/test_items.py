@@ -1,7 +1,7 @@
 """Items that the broker is not asked about come back with its answer."""
 
 from bifrost.filters.filter import Exchange
-from bifrost.filters.left_out.items import LeftOut
+from bifrost.filters.left_out.items import LeftOut, joined_topics
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support.stage import messages
@@ -45,6 +45,18 @@ def test_an_answer_without_the_broker_has_what_other_filters_have_taken_out() ->
     step = OTHER.without_broker(exchange, answer)
 
     assert codes_of(step.response) == [("b", CODES[1]), ("a", CODES[0])]
+
+
+def test_the_partitions_of_a_topic_come_in_one_entry() -> None:
+    response = messages.produced("a", "b", "a")
+    response.responses[2].partition_responses[0].index = 1
+
+    joined = joined_topics(response.responses, "partition_responses")
+
+    assert [(one.name, [part.index for part in one.partition_responses]) for one in joined] == [
+        ("a", [0, 1]),
+        ("b", [0]),
+    ]
 
 
 def test_nothing_that_is_refused_changes_nothing() -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bifrost.filters.filter import Exchange, Note
+from bifrost.filters.left_out.items import joined_topics
 from bifrost.filters.steps import FORWARD, Answer, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import NO_PARTITION, copied, in_one_piece, virtual_topics
 from bifrost.filters.virtual.shares.acknowledgements import Acknowledgements
@@ -263,13 +264,16 @@ def _ranges(own: Acquired) -> list[Any]:
 
 
 def _add_refused(response: ShareFetchResponse, shared: _Shared) -> None:
-    new, known = ShareFetchResponse, {topic.topic_id: topic for topic in in_steps(response.responses)}
-    for topic_id, numbers in in_steps(shared.refused.items()):
-        topic = known.get(topic_id)
-        if topic is None:
-            topic = new.ShareFetchableTopicResponse(topic_id=topic_id)
-            response.responses.append(topic)
-        topic.partitions += [
-            new.PartitionData(partition_index=number, error_code=NO_PARTITION, records=b"")
-            for number in in_steps(numbers)
-        ]
+    new = ShareFetchResponse
+    refused = [
+        new.ShareFetchableTopicResponse(
+            topic_id=topic_id,
+            partitions=[
+                new.PartitionData(partition_index=number, error_code=NO_PARTITION, records=b"")
+                for number in in_steps(numbers)
+            ],
+        )
+        for topic_id, numbers in in_steps(shared.refused.items())
+    ]
+    if refused:
+        response.responses = joined_topics([*response.responses, *refused], "partitions")
