@@ -122,7 +122,7 @@ cdef class KeptEntries:
                 and memcmp(PyBytes_AS_STRING(self.last_client_id), client_id, size) == 0):
             return True
         name = PyBytes_FromStringAndSize(<const char*>client_id, size)
-        if not self.client_ids.admits(<uint64_t>PyObject_Hash(name) or 1):
+        if not self.client_ids.admits(both(self.seed, <uint64_t>PyObject_Hash(name))):
             return False
         self.last_client_id = name
         return True

@@ -108,6 +108,29 @@ def test_a_tenant_whose_client_ids_change_begins_anew_and_no_other() -> None:
     assert after.of_tenant("globex") is not before.of_tenant("globex")
 
 
+def test_a_tenant_s_limits_of_what_brokers_keep_are_its_own_or_the_gateways_and_change() -> None:
+    config = configured(globex={"limits": {"max_groups": 1}})
+    clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)
+    before = made(config, clusters)
+    acme, globex = (before.of_tenant(name).namespace.kept for name in ("acme", "globex"))
+    below = before.of(Account("reader", "globex", namespace=("eu",))).namespace.kept
+    assert acme is not None
+    assert globex is not None
+    assert below is not None
+
+    assert acme.groups.most == config.proxy.limits.max_groups == 10_000
+    assert globex.enter_group(b"app")
+    assert not globex.enter_group(b"other")
+    assert not below.enter_group(b"app")
+
+    after = made(configured(globex={"limits": {"max_groups": 2}}), clusters, before)
+
+    assert after.of_tenant("globex").namespace.kept is globex
+    assert below.enter_group(b"app")
+    assert not globex.enter_group(b"other")
+    assert acme.groups is not globex.groups
+
+
 def test_each_tenant_is_a_step() -> None:
     config = configured()
     clusters = Clusters(Cluster(one, (), config.proxy.limits, int) for one in config.clusters)

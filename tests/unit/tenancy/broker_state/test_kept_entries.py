@@ -159,8 +159,9 @@ def test_namespaces_do_not_know_each_others_names() -> None:
     for path in ("acme", "acme:eu"):
         state.of(path).enter_offset(b"app", b"orders", 0)
         state.of(path).enter_transactional_id(b"app")
+        state.of(path).enter_client(request_of("app"))
 
-    assert counts(state) == {"max_committed_offsets": 2, "max_transactional_ids": 2}
+    assert counts(state) == {"max_committed_offsets": 2, "max_transactional_ids": 2, "max_client_ids": 2}
 
 
 def request_of(client_id: str | None) -> bytes:
