@@ -40,6 +40,8 @@ _NOUNS: Mapping[str, str] = {
 class BrokerState:
     """What the requests of one tenant make brokers keep."""
 
+    __slots__ = ("_hits", "_tenant", "client_ids", "groups", "offsets", "producers", "transactional_ids")
+
     def __init__(self, now_ms: Callable[[], int], hits: Counter[tuple[str, str]], tenant: str) -> None:
         """Begin with nothing, and limits of zero.
 

@@ -136,10 +136,10 @@ cdef class KeptEntries:
             return False
         if walk is None:
             return True
-        r.pos = start
+        # Its rounds are those that it took to rewrite the request, and they were counted then.
+        r.pos, r.steps = start, r.given
         is_admitted = self.walk_over(walk, r)
-        # The same rounds are counted when the request is rewritten.
-        r.steps, r.pos = steps, start
+        r.pos, r.steps = start, steps
         return is_admitted
 
     cdef bint walk_over(self, EntryWalk walk, Reader* r) except -1:

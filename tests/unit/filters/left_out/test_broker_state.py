@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bifrost.forwarding.lane import Reason
 from bifrost.records.record_batch import ProducerId, build_batch, compress
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.broker_state.broker_state import StateLimits
@@ -12,7 +13,15 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from support.physical_names import prefix_of
 from support.stage import messages
-from support.stage.playbook import Playbook, broker_answers, client_sends, ends, to_broker, to_client
+from support.stage.playbook import (
+    Playbook,
+    broker_answers,
+    client_sends,
+    ends,
+    request_frame,
+    to_broker,
+    to_client,
+)
 from support.stage.stage import TENANTS, Stage
 
 PREFIX = prefix_of("acme")
@@ -156,6 +165,22 @@ def test_a_produce_that_awaits_no_answer_ends_the_connection(stage: Stage) -> No
     book = full(stage) >> client_sends(messages.produce("orders", acks=0, records=batch(8)), 9)
 
     assert book << ends(CloseReason.UNSUPPORTED, "max_producers")
+
+
+def test_the_engine_passes_all_that_has_room_whose_names_it_has_time_to_replace() -> None:
+    limits = StateLimits(1, 8_000, 1, 1, 1)
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, state_limits=limits)})
+    session, state = stage.play().session, stage.namespaces["acme"].kept
+    assert state is not None
+    # The first one makes the lane, by the long way.
+    session.receive_from_client(request_frame(commit("app", "orders", partitions=1), 8, 3))
+
+    many = request_frame(commit("app", "orders", partitions=7_000), 8, 4)
+    assert session.forward_request(many) == Reason.PASSES
+    assert len(state.offsets) == 7_000
+    more = request_frame(commit("app", "billing", partitions=2_000), 8, 5)
+    assert session.forward_request(more) == Reason.NOT_IN_PLACE
+    assert session.forward_request(many) == Reason.PASSES
 
 
 def test_requests_with_another_client_id_are_refused(stage: Stage) -> None:
