@@ -69,7 +69,7 @@ class Lane:
         self, plan: Any, traffic: Traffic, load: Load, names: LaneNames, usage: Usage | None = None
     ) -> None: ...
     def admits(self, frame: bytes | memoryview, start: int) -> bool:
-        """Whether brokers may keep what a request makes them keep; its body begins at `start`.
+        """Whether brokers may keep what a request, whose body begins at `start`, makes them keep but its client ID.
 
         Raises:
             MalformedFrame: the request cannot be read.

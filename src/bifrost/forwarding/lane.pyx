@@ -63,8 +63,7 @@ cdef class Lane:
         self.error_costs_ns = dict(error_costs_ns(plan.api_key)) or None
 
     def admits(self, frame, Py_ssize_t start):
-        return (self.kept is None or (self.kept.enter_client(frame)
-                and (self.walk is None or self.kept.enter_request(self.walk, frame, start))))
+        return self.walk is None or self.kept.enter_request(self.walk, frame, start)
 
     cpdef int fail(self, int code, int64_t times) except -1:
         """Count an error in a broker's answer, and charge what it cost the broker."""

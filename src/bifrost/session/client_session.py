@@ -214,16 +214,17 @@ class ClientSession(AnsweringSession):
         if lane is None or header.api_key in OWN_APIS:
             return self._answer_own(header, lane, frame)
         plan, way = lane.plan, lane.plan.request
+        other_id = self._other_client_id(lane, frame)
         offset, head = headers.request_body_offset(
-            frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix
+            frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix, other_id
         )
         most = self._most_items(plan.api_key)
-        limit, items = exceeded_limit(plan, frame, offset, most, lane.kept)
+        limit, items = exceeded_limit(plan, frame, offset, most)
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
             self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
-            step = self._answer(lane, header.correlation_id, frame, refusal(limit, plan, frame, offset, most))
+            step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset, most))
         # Charged only when the request is done: one that waits for something comes here again.
         if items and limit is None and not isinstance(step, Need):
             lane.load.broker_left_ns -= items * ITEM_NS

@@ -11,7 +11,6 @@ from bifrost.filters.error_response import error_response, top_level_error
 from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.tenancy.broker_state.kept_entries import KeptEntries
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import Layout, decode, release
 from bifrost.wire.error_codes import ErrorCode
@@ -84,9 +83,6 @@ RELEASED_FROM_BYTES = 65_536
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"
 """Names of the limits in the metrics."""
 
-CLIENT_IDS_LIMIT = "max_client_ids"
-"""Likewise, of a request whose client ID is one too many (tenancy/broker_state)."""
-
 
 def max_items(api_key: int, partitions: int = MAX_ITEMS, *, is_single: bool = False) -> int:
     """Return how many items a request of this API may have, in all its lists together.
@@ -116,11 +112,7 @@ def is_decodable(plan: Plan, size: int) -> bool:
 
 
 def exceeded_limit(
-    plan: Plan,
-    frame: bytes | memoryview,
-    offset: int,
-    most: int = MAX_ITEMS,
-    kept: KeptEntries | None = None,
+    plan: Plan, frame: bytes | memoryview, offset: int, most: int = MAX_ITEMS
 ) -> tuple[str | None, int]:
     """Return the limit that a request exceeds, or None, and roughly its number of items; 0 for a small request.
 
@@ -129,12 +121,9 @@ def exceeded_limit(
         frame: the request, without its length.
         offset: where its body begins, in bytes.
         most: most items, as `max_items` says.
-        kept: what brokers keep of the tenant's requests; None: it is not bounded.
     Raises:
         WireError: the request could not be read.
     """
-    if kept is not None and not kept.enter_client(frame):
-        return CLIENT_IDS_LIMIT, 0
     if len(frame) <= _SMALL_BYTES:
         return None, 0
     if plan.request.program is None and not is_decodable(plan, len(frame)):
@@ -143,27 +132,21 @@ def exceeded_limit(
     return REQUEST_ITEMS_LIMIT if items > most else None, items
 
 
-def refusal(limit: str, plan: Plan, frame: bytes | memoryview, offset: int, most: int = MAX_ITEMS) -> Message:
-    """Return the answer to a request that exceeds a limit; the other arguments are those of `exceeded_limit`.
+def refusal(plan: Plan, frame: bytes | memoryview, offset: int, most: int = MAX_ITEMS) -> Message:
+    """Return the answer to a request that exceeds a limit; the arguments are those of `exceeded_limit`.
 
     Raises:
         SessionEnded: its response has no place for an error of the whole request, and the request is too large to
             answer item by item.
         WireError: the request could not be read.
     """
-    code, text = (
-        ErrorCode.INVALID_REQUEST,
-        f"The request is larger than this gateway takes: at most {most} items",
-    )
-    if limit == CLIENT_IDS_LIMIT:
-        code, text = ErrorCode.POLICY_VIOLATION, f"The tenant has used too many client IDs today ({limit})"
-    answer = top_level_error(plan.api_key, plan.api_version, code)
+    text = f"The request is larger than this gateway takes: at most {most} items"
+    invalid = ErrorCode.INVALID_REQUEST
+    answer = top_level_error(plan.api_key, plan.api_version, invalid)
     if answer is None and is_decodable(plan, len(frame)):
         request = decode(plan.request.layout, frame, offset, plan.drops_trailing)
-        answer = error_response(request, plan.api_version, code, message=text, each=in_steps)
+        answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
         release(plan.request.layout, request)
-    if answer is None and limit == CLIENT_IDS_LIMIT:
-        raise SessionEnded(CloseReason.UNSUPPORTED, text)
     if answer is None:
         raise too_large(plan, len(frame), most)
     return answer

@@ -21,6 +21,9 @@ from bifrost.session.session_lanes import OWN_APIS
 from bifrost.wire.errors import WireError
 from bifrost.wire.headers import REQUEST_PREFIX, RequestHeader
 
+OTHER_CLIENTS = b"other-clients"
+"""The client ID that brokers see of all clients whose own is one too many."""
+
 
 class LimitedSession(IdentifiedSession):
     """A session whose requests wait while limits are reached."""
@@ -48,6 +51,16 @@ class LimitedSession(IdentifiedSession):
             # Of virtual partitions a tenant may have more than brokers have partitions for it.
             return max_items(api_key, is_single=self.needs_whole)
         return max_items(api_key, bounds.max_partitions, is_single=self.needs_whole)
+
+    def _other_client_id(self, lane: Lane, frame: Buffer) -> bytes | None:
+        """Return what brokers see in place of a request's client ID, without prefix; None: that one.
+
+        Where the tenant has used as many as it may (`max_client_ids`), further ones share one.
+        """
+        if lane.kept is None or lane.kept.enter_client(frame):
+            return None
+        lane.kept.state.count("max_client_ids")
+        return OTHER_CLIENTS
 
     def _debt_of(self, header: RequestHeader, frame: Buffer) -> Budget | None:
         """Return the budget for which a request has to wait; None: it need not."""

@@ -51,21 +51,32 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
 
 
 def request_body_offset(
-    frame: bytes | memoryview, client_id_length: int, is_flexible: bool, client_id_prefix: bytes | None = None
+    frame: bytes | memoryview,
+    client_id_length: int,
+    is_flexible: bool,
+    client_id_prefix: bytes | None = None,
+    other_client_id: bytes | None = None,
 ) -> tuple[int, bytes | None]:
     """Return where the body starts, and the header to forward instead of this one.
 
-    That is None when this one can stay: it has no tagged fields, and there is no prefix for its client ID.
+    That is None when this one can stay: it has no tagged fields, and its client ID is to stay.
 
+    Args:
+        frame: the request, without its length.
+        client_id_length: of its client ID, as `read_request_header` says.
+        is_flexible: whether the header ends in tagged fields.
+        client_id_prefix: what to put before the client ID; None: nothing.
+        other_client_id: what to forward, behind the prefix, in place of the client ID; None: that one.
     Raises:
         MalformedFrame: the header ends beyond the frame, or the client ID has no room for its prefix.
     """
     start = REQUEST_PREFIX.size
     end = start + max(client_id_length, 0)
     offset, head = _body_offset(frame, end, is_flexible)
-    if client_id_prefix is None:
+    if client_id_prefix is None and other_client_id is None:
         return offset, head
-    client_id = client_id_prefix + bytes(frame[start:end])
+    own = bytes(frame[start:end]) if other_client_id is None else other_client_id
+    client_id = (client_id_prefix or b"") + own
     if len(client_id) > MAX_CLIENT_ID_BYTES:
         raise MalformedFrame("the client ID has no room for the tenant's prefix", 8)
     head = bytes(frame[: start - 2]) + len(client_id).to_bytes(2, "big") + client_id

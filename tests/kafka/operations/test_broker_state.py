@@ -7,15 +7,16 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
+    DescribeGroupsRequest,
     HeartbeatRequest,
     InitProducerIdRequest,
+    JoinGroupRequest,
     OffsetCommitRequest,
     ProduceRequest,
 )
@@ -25,6 +26,7 @@ from support.clients.raw_operations import create_topic, warm_up
 from support.clients.record_batches import build_batch
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import StartGateway, UniqueName
+from support.physical_names import physical_name
 
 JCMD = shutil.which("jcmd")
 needs_jcmd = pytest.mark.skipif(
@@ -145,27 +147,37 @@ def test_through_the_gateway_it_keeps_no_more_than_the_limit(
     assert refused >= 2 * (TRIED - MOST)
 
 
-def test_further_client_ids_are_refused(start_gateway: StartGateway) -> None:
+def test_further_client_ids_share_one_at_the_brokers(
+    start_gateway: StartGateway, direct: RawClient, unique: UniqueName
+) -> None:
     gateway = start_gateway(has_admin=True, limits={"max_client_ids": MOST})
-    request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    new = JoinGroupRequest.JoinGroupRequestProtocol
 
-    def codes() -> list[int]:
-        found: list[int] = []
-        with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
-            for number in range(2 * MOST):
-                client.client_id = f"client-{number}"
-                found.append(client.request(request, 3).error_code)
-        return found
+    def client_id_at_broker(client: RawClient, number: int) -> str:
+        """Join a group, and return what the broker takes for the client ID of its member."""
+        group = unique("group")
+        client.client_id = f"client-{number}"
+        join = JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="connect",
+            protocols=[new(name="default", metadata=b"")],
+        )
+        assert client.request(join, 3).error_code == ErrorCode.NONE
+        name = physical_name("globex", group)
+        (described,) = direct.request(DescribeGroupsRequest(groups=[name]), 4).groups
+        (member,) = described.members
+        return str(member.client_id)
 
-    with RawClient.authenticated(gateway.broker_endpoint("initech")) as other:
-        warm_up(other)
-    first = codes()
-    refused = first.index(ErrorCode.POLICY_VIOLATION)
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        first = client_id_at_broker(client, 0)
+        for number in range(2 * MOST):
+            client.client_id = f"client-{number}"
+            client.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 3)
+        last = client_id_at_broker(client, 2 * MOST)
+        again = client_id_at_broker(client, 0)
 
-    # The client of the handshake has an ID as well.
-    assert MOST - 1 <= refused <= MOST
-    assert set(first[:refused]) == {ErrorCode.UNKNOWN_MEMBER_ID}
-    assert set(first[refused:]) == {ErrorCode.POLICY_VIOLATION}
-    assert codes() == first
-    labels: dict[str, Any] = {"limit": "max_client_ids", "tenant": "globex"}
-    assert value(gateway, "kafka_proxy_limits_hit_total", **labels) >= 2 * (MOST - 1)
+    assert first == again == physical_name("globex", "client-0")
+    assert last == physical_name("globex", "other-clients")
+    assert value(gateway, "kafka_proxy_limits_hit_total", limit="max_client_ids", tenant="globex") >= MOST

@@ -86,6 +86,17 @@ def test_tagged_fields_go_with_a_prefix_as_well() -> None:
     assert (offset, head) == (12 + len(TAGS), FIXED + b"\x00\x05t1-me\x00")
 
 
+@pytest.mark.parametrize(("prefix", "expected"), [(b"t1-", b"\x00\x08t1-other"), (None, b"\x00\x05other")])
+@pytest.mark.parametrize(("client_id", "length"), [(b"\x00\x02me", 2), (b"\xff\xff", -1)])
+def test_another_client_id_stands_in_its_place(
+    client_id: bytes, length: int, prefix: bytes | None, expected: bytes
+) -> None:
+    frame, end = FIXED + client_id + b"\x00body", 10 + max(0, length)
+
+    assert request_body_offset(frame, length, False, prefix, b"other") == (end, FIXED + expected)
+    assert request_body_offset(frame, length, True, prefix, b"other") == (end + 1, FIXED + expected + b"\x00")
+
+
 def test_a_client_id_without_room_for_its_prefix_is_malformed() -> None:
     def headed(length: int) -> bytes | None:
         frame = FIXED + length.to_bytes(2, "big") + b"x" * length

@@ -173,8 +173,9 @@ class Limits(Section):
     idempotent producer makes a new ID. Default 500,000: 5,000 starts of producers that write to 100 partitions."""
 
     max_client_ids: Count = Field(default=10_000, ge=1, le=1_000_000)
-    """Most client IDs of one tenant in a day, likewise; requests with another one are answered POLICY_VIOLATION. Where
-    brokers have quotas by client ID they keep up to 15 KB of each for an hour. Default 10,000."""
+    """Most client IDs of one tenant that brokers see in a day, unless its own `limits` say otherwise; all further ones
+    share one, `other-clients` behind the tenant's prefix. Where brokers have quotas by client ID they keep up to 15 KB
+    of each for an hour. Default 10,000."""
 
     frame_timeout_ms: DurationMs = Field(default=30_000, ge=100, le=3_600_000)
     """Time that a request may take to arrive completely, in milliseconds, without the time it waits for room; then the

@@ -56,8 +56,8 @@ class TenantLimits(Section):
     absent, and the gateway's `max_producers` applies."""
 
     max_client_ids: Count | None = Field(default=None, ge=1, le=1_000_000)
-    """Most client IDs of the tenant in a day. Default: the key is absent, and the gateway's `max_client_ids`
-    applies."""
+    """Most client IDs of the tenant that brokers see in a day. Default: the key is absent, and the gateway's
+    `max_client_ids` applies."""
 
     max_request_bytes: SizeBytes | None = Field(default=None, ge=1024, le=2**31 - 1)
     """Largest request of the tenant, in bytes; a larger one closes the connection. A change applies to new connections.

@@ -33,7 +33,6 @@ _NOUNS: Mapping[str, str] = {
     "max_committed_offsets": "partitions with offsets committed by a group",
     "max_transactional_ids": "transactional IDs",
     "max_producers": "producers with an ID, counted for each partition,",
-    "max_client_ids": "client IDs",
 }
 
 
@@ -69,9 +68,13 @@ class BrokerState:
         """Return what enters the requests of one of the tenant's namespaces, given by its path."""
         return KeptEntries(self, namespace)
 
+    def count(self, limit: str, times: int = 1) -> None:
+        """Count that so many have found no room."""
+        self._hits[limit, self._tenant] += times
+
     def refuse(self, limit: str, times: int = 1) -> Refusal:
         """Count that so many have found no room, and return why, for people."""
-        self._hits[limit, self._tenant] += times
+        self.count(limit, times)
         most = self.entries()[limit].most
         text = f"the tenant has used {most} {_NOUNS[limit]} in the last day, and this cluster allows no more ({limit})"
         return Refusal(ErrorCode.POLICY_VIOLATION, text)

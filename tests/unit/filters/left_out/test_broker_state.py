@@ -8,6 +8,7 @@ import pytest
 from bifrost.forwarding.lane import Reason
 from bifrost.records.record_batch import ProducerId, build_batch, compress
 from bifrost.session.close_reason import CloseReason
+from bifrost.session.limited_session import OTHER_CLIENTS
 from bifrost.tenancy.broker_state.broker_state import StateLimits
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
@@ -183,14 +184,27 @@ def test_the_engine_passes_all_that_has_room_whose_names_it_has_time_to_replace(
     assert session.forward_request(many) == Reason.PASSES
 
 
-def test_requests_with_another_client_id_are_refused(stage: Stage) -> None:
-    def wants(client_id: bytes) -> Playbook:
-        return stage.play() >> client_sends(messages.InitProducerIdRequest(), 4, client_id=client_id)
+@pytest.mark.parametrize("version", [0, 4])
+def test_brokers_see_one_client_id_of_all_that_are_too_many(stage: Stage, version: int) -> None:
+    message = messages.InitProducerIdRequest()
+
+    def uses(client_id: bytes) -> Playbook:
+        return stage.play() >> client_sends(message, version, client_id=client_id)
 
     for known in (b"a", b"b", b"a"):
-        assert wants(known) << to_broker(messages.InitProducerIdRequest(), client_id=known)
-    refused = messages.InitProducerIdResponse(error_code=REFUSED, producer_epoch=-1)
+        assert uses(known) << to_broker(message, client_id=known)
+    book = uses(b"c") << to_broker(message, client_id=OTHER_CLIENTS)
+    answer = messages.InitProducerIdResponse(producer_id=7)
+    book >> broker_answers(answer) << to_client(answer)
 
-    assert wants(b"c") << to_client(refused)
-    assert wants(b"b") << to_broker(messages.InitProducerIdRequest(), client_id=b"b")
-    assert stage.shared.lanes.in_flight_limits.hits == {("max_client_ids", "acme"): 1}
+    assert book >> client_sends(message, version, client_id=b"b") << to_broker(message, client_id=b"b")
+    assert uses(b"d") << to_broker(message, client_id=OTHER_CLIENTS)
+    assert stage.hits == {("max_client_ids", "acme"): 2}
+
+
+def test_of_a_client_with_a_shared_id_other_limits_hold_too(stage: Stage) -> None:
+    full(stage)
+    for client_id in (b"b", b"c"):
+        book = stage.play() >> client_sends(commit("other", "orders"), 8, client_id=client_id)
+
+        assert book << to_client(committed(("orders", 0, REFUSED)))
