@@ -160,8 +160,8 @@ class Limits(Section):
 
     max_committed_offsets: Count = Field(default=500_000, ge=1, le=1_000_000)
     """Most partitions of one tenant with committed offsets, counted for each group, in a day, likewise; a commit of
-    another is answered POLICY_VIOLATION. A broker keeps some 0.3 KB of each, and its metadata (up to
-    `offset.metadata.max.bytes`, 4 KB). Default 500,000: 50 groups that read 10,000 partitions each."""
+    another is answered POLICY_VIOLATION. A broker keeps 0.12 KB of each and its metadata, of which each 512 bytes count
+    as one more. Default 500,000: 50 groups that read 10,000 partitions each."""
 
     max_transactional_ids: Count = Field(default=10_000, ge=1, le=1_000_000)
     """Most transactional IDs of one tenant in a day, likewise; a producer with another one is answered

@@ -78,7 +78,8 @@ class CommittedOffsetsFilter:
             return _refuse(exchange, kept, request, "max_groups")
 
         def enter(topic: bytes, partition: Any) -> bool:
-            return kept.enter_offset(group, topic, partition.partition_index)
+            metadata = len((partition.committed_metadata or "").encode())
+            return kept.enter_offset(group, topic, partition.partition_index, metadata)
 
         return _leave_out(exchange, kept, request, "topics", "partitions", enter, "max_committed_offsets")
 

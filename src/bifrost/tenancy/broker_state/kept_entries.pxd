@@ -2,7 +2,7 @@
 """What brokers keep of a namespace's requests, as lanes ask for it."""
 
 cimport cython
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from bifrost.tenancy.broker_state.entry_set cimport EntrySet
 from bifrost.wire.program cimport Program
@@ -22,5 +22,6 @@ cdef class KeptEntries:
     cdef bint admits_client(self, const uint8_t* client_id, Py_ssize_t size) except -1
     cdef bint admits_request(self, EntryWalk walk, Reader* r, Py_ssize_t start) except -1
     cdef bint walk_over(self, EntryWalk walk, Reader* r) except -1
+    cdef bint admits_metadata(self, uint64_t topic, int32_t partition, Py_ssize_t size) except -1
     cdef bint admits_records(self, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
                              Py_ssize_t there) except -1

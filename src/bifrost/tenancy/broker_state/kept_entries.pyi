@@ -42,8 +42,8 @@ class KeptEntries:
     def enter_transactional_id(self, name: bytes) -> bool:
         """Enter a transactional ID."""
 
-    def enter_offset(self, group: bytes, topic: bytes, partition: int) -> bool:
-        """Enter what a group commits for a partition."""
+    def enter_offset(self, group: bytes, topic: bytes, partition: int, metadata_bytes: int = 0) -> bool:
+        """Enter what a group commits for a partition: an entry, and one for each 512 bytes of its metadata."""
 
     def enter_records(self, topic: bytes, partition: int, records: bytes | memoryview) -> bool:
         """Enter the producers of the record batches for a partition."""

@@ -7,6 +7,7 @@ Its ops are a Program's; the slot says what stands there:
     STRING slot 2, 3              a group or a transactional ID: an entry
     STRING slot 1, UUID slot 4    a topic, by its name or ID
     INT32 SLOT_PARTITION          its partition: in a commit, with the group and the topic, an entry
+    STRING slot 5                 the metadata of that offset: an entry for each METADATA_BYTES
     BYTES SLOT_WAY                records: the producer ID of each batch is, with topic and partition, an entry
 
 An entry is a hash of what the client has named, with a secret of the process (that of Python's `hash`), so that no client
@@ -37,6 +38,8 @@ cdef enum:
     GROUP = 2
     TRANSACTIONAL_ID = 3
     TOPIC_ID = 4
+    METADATA = 5
+    METADATA_BYTES = 512   # as much as some four offsets without metadata
     CLIENT_ID_AT = 8       # of a request: behind API key, version and correlation ID
     PRODUCER_ID_AT = 43
     PRODUCER_ID_END = 51   # bytes of a batch that have to be there
@@ -81,9 +84,9 @@ cdef class KeptEntries:
     def enter_transactional_id(self, bytes name not None):
         return self.transactional_ids.admits(both(self.seed, <uint64_t>PyObject_Hash(name)))
 
-    def enter_offset(self, bytes group not None, bytes topic not None, int32_t partition):
+    def enter_offset(self, bytes group not None, bytes topic not None, int32_t partition, Py_ssize_t metadata_bytes=0):
         cdef uint64_t commit = both(self.seed ^ <uint64_t>PyObject_Hash(group), <uint64_t>PyObject_Hash(topic))
-        return self.offsets.admits(both(commit, <uint64_t>partition))
+        return self.offsets.admits(both(commit, <uint64_t>partition)) and self.admits_metadata(commit, partition, metadata_bytes)
 
     def enter_records(self, bytes topic not None, int32_t partition, records):
         cdef Reader r
@@ -170,6 +173,9 @@ cdef class KeptEntries:
                         return False
                     if not walk.has_offsets:
                         return True
+                elif op.slot == METADATA:
+                    if n >= METADATA_BYTES and not self.admits_metadata(topic, partition, n):
+                        return False
                 elif op.slot == TRANSACTIONAL_ID:
                     return self.transactional_ids.admits(both(self.seed, hash_of(r.data + r.pos - n, n)))
             elif kind == UUID:
@@ -232,6 +238,14 @@ cdef class KeptEntries:
                     i = op.a
             else:
                 return False
+
+    cdef bint admits_metadata(self, uint64_t topic, int32_t partition, Py_ssize_t size) except -1:
+        """Enter so many bytes of an offset's metadata. The same offset with as much has the same entries."""
+        cdef Py_ssize_t part
+        for part in range(1, 1 + size // METADATA_BYTES):
+            if not self.offsets.admits(both(topic + <uint64_t>part, <uint64_t>partition)):
+                return False
+        return True
 
     cdef bint admits_records(self, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
                              Py_ssize_t there) except -1:

@@ -20,12 +20,15 @@ from bifrost.wire.programs import ProgramWriter
 from bifrost.wire.schema import request_schema
 
 _GROUP, _TOPIC, _TOPIC_ID = int(Entity.GROUP_ID), int(Entity.TOPIC_NAME), int(Entity.TOPIC_ID)
+_METADATA = 5
+"""As in kept_entries.pyx."""
 _OF_GROUPS = {"GroupId": _GROUP}
 _OF_COMMITS = {
     "GroupId": _GROUP,
     "Topics.Name": _TOPIC,
     "Topics.TopicId": _TOPIC_ID,
     "Topics.Partitions.PartitionIndex": SLOT_PARTITION,
+    "Topics.Partitions.CommittedMetadata": _METADATA,
 }
 
 _SLOTS: Mapping[int, Mapping[str, int]] = {

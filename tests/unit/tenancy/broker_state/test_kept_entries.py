@@ -100,6 +100,25 @@ def test_a_commit_enters_its_group_and_each_partition(api_key: ApiKey, version: 
     assert not kept.enter_offset(b"two", name, 1)
 
 
+@pytest.mark.parametrize(("api_key", "version"), versions(*COMMITS))
+def test_long_metadata_of_an_offset_counts_as_more_of_them(api_key: ApiKey, version: int) -> None:
+    state = state_of(max_committed_offsets=9)
+    kept = state.of("acme")
+
+    def commit(size: int) -> bool:
+        named = topics(api_key, version, "a")
+        named[0]["partitions"][0]["committed_metadata"] = "m" * size
+        return enter(kept, api_key, version, group_id="one", topics=named)
+
+    for size, count in ((511, 1), (512, 2), (1_500, 3), (0, 3), (1_500, 3), (4_096, 9)):
+        assert commit(size)
+        assert len(state.offsets) == count
+    assert not commit(4_608)
+    name = topics(api_key, version, "a")[0].get("topic_id") or b"a"
+    assert kept.enter_offset(b"one", name, 0, 4_096)
+    assert not kept.enter_offset(b"one", name, 0, 5_000)
+
+
 @pytest.mark.parametrize(("api_key", "version"), versions(ApiKey.INIT_PRODUCER_ID))
 def test_only_a_transactional_id_is_entered(api_key: ApiKey, version: int) -> None:
     state = state_of(max_transactional_ids=1)
