@@ -16,6 +16,7 @@ Besides surviving, the engine must agree with itself:
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
     what is forwarded is what rewrite gives, or nothing      prune leaves what Python would leave
     addresses are replaced as Python would replace them      a stream comes to what its frames alone come to
+    what brokers keep is found in a frame as in its message
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -38,6 +39,7 @@ from bifrost.wire.program import peek
 from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import all_schemas
 from frame_mutations import MUTATIONS, attack_length, pick
+from fuzz_entries import check_entries
 from fuzz_relay import Exchange, check_relay
 from fuzz_targets import FRAMES_PER_VERSION, Target, build_targets
 from fuzz_ways import SAME, Failure, check_addressed, check_forward, check_pruned, or_malformed
@@ -74,6 +76,7 @@ def check(target: Target, frame: bytes, own: bool) -> str:
     message = or_malformed(decode, target.layout, given, 0)
     front = or_malformed(peek, target.peek, given, 0) if target.peek is not None else None
     refused, unreadable = isinstance(segments, MalformedFrame), isinstance(message, MalformedFrame)
+    check_entries(target.schema, target.version, given, message)
 
     if isinstance(renamed, MalformedFrame) and not refused and "replacement" not in renamed.reason:
         raise Failure("names make a difference")

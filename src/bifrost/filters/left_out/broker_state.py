@@ -136,7 +136,7 @@ def _leave_out(
     refused: list[Any] = []
     count = 0
     for topic in in_steps(getattr(request, topics)):
-        name = topic.name.encode() or topic.topic_id
+        name = topic.name.encode() or getattr(topic, "topic_id", b"")
         with_room: list[Any] = []
         without: list[Any] = []
         for partition in in_steps(getattr(topic, partitions)):

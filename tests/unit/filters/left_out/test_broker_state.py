@@ -129,6 +129,23 @@ def test_a_member_of_another_group_is_refused(stage: Stage, api: str) -> None:
     assert book << to_client(messages.build(f"{api}Response", answer))
 
 
+def test_a_commit_in_a_transaction_is_refused_likewise(stage: Stage) -> None:
+    def wants(*topics: str) -> Message:
+        return messages.TxnOffsetCommitRequest(
+            transactional_id="t",
+            group_id="app",
+            topics=[{"name": one, "partitions": [{"partition_index": 0}]} for one in topics],
+        )
+
+    refused = [
+        {"name": one, "partitions": [{"partition_index": 0, "error_code": REFUSED}]}
+        for one in ("billing", "")
+    ]
+    book = full(stage) >> client_sends(wants("billing", ""), 3)
+
+    assert book << to_client(messages.TxnOffsetCommitResponse(topics=refused))
+
+
 def test_another_transactional_id_is_refused(stage: Stage) -> None:
     def init(name: str) -> Message:
         return messages.InitProducerIdRequest(transactional_id=name)
