@@ -19,24 +19,26 @@ from bifrost.filters.error_response import error_response
 from bifrost.filters.filter import Exchange, RequestFilter
 from bifrost.filters.left_out.items import LeftOut, joined_topics
 from bifrost.filters.steps import FORWARD, Answer, Close, RequestStep, ResponseStep
-from bifrost.wire import messages
 from bifrost.wire.entity import Entity
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.tenancy.broker_state.kept_entries import KeptEntries
+    from bifrost.wire import messages
     from bifrost.wire.message import Message
+
+    # Classes of messages are made when they are first named, and take memory.
+    _Join = (
+        messages.JoinGroupRequest
+        | messages.ConsumerGroupHeartbeatRequest
+        | messages.ShareGroupHeartbeatRequest
+        | messages.StreamsGroupHeartbeatRequest
+    )
+    _Commit = messages.OffsetCommitRequest | messages.TxnOffsetCommitRequest
+    _Committed = messages.OffsetCommitResponse | messages.TxnOffsetCommitResponse
 
 _LEFT_OUT = LeftOut()
 
-_Join = (
-    messages.JoinGroupRequest
-    | messages.ConsumerGroupHeartbeatRequest
-    | messages.ShareGroupHeartbeatRequest
-    | messages.StreamsGroupHeartbeatRequest
-)
-_Commit = messages.OffsetCommitRequest | messages.TxnOffsetCommitRequest
-_Committed = messages.OffsetCommitResponse | messages.TxnOffsetCommitResponse
 _Named = Callable[[bytes, Any], bool]
 """Enters a partition of a topic."""
 
