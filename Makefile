@@ -274,7 +274,7 @@ fuzz-asan: $(VENV)/.dev
 	$(SANITIZED) $(BIN)/python tools/fuzz_fields.py --values $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_record_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
 	$(SANITIZED) $(BIN)/python tools/fuzz_partition_ways.py --messages $(ASAN_FRAMES) --seed $(SEED)
-	$(SANITIZED):tests $(BIN)/python -m pytest -n 0 $(addprefix tests/unit/,state encryption tenancy/acls tenancy/namespaces)
+	$(SANITIZED):tests $(BIN)/python -m pytest -n 0 $(addprefix tests/unit/,state encryption tenancy/acls tenancy/namespaces tenancy/broker_state)
 
 # All compiled modules with Cython's checks, in a copy: what the fast build would take from None, beyond a list or from a view that was never
 # set raises here. Without the parser of journals, whose loops run without Python's lock, where nothing can raise.
