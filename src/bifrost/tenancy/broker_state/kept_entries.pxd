@@ -23,5 +23,5 @@ cdef class KeptEntries:
     cdef bint admits_request(self, EntryWalk walk, Reader* r, Py_ssize_t start) except -1
     cdef bint walk_over(self, EntryWalk walk, Reader* r) except -1
     cdef bint admits_metadata(self, uint64_t topic, int32_t partition, Py_ssize_t size) except -1
-    cdef bint admits_records(self, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
+    cdef bint admits_records(self, Reader* r, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
                              Py_ssize_t there) except -1

@@ -92,7 +92,8 @@ cdef class KeptEntries:
         cdef Reader r
         open_frame(records, 0, &r)
         try:
-            return self.admits_records(both(self.seed, <uint64_t>PyObject_Hash(topic)), partition, r.data, r.end, r.end)
+            return self.admits_records(&r, both(self.seed, <uint64_t>PyObject_Hash(topic)), partition, r.data, r.end,
+                                       r.end)
         finally:
             close_frame(&r)
 
@@ -174,6 +175,7 @@ cdef class KeptEntries:
                     if not walk.has_offsets:
                         return True
                 elif op.slot == METADATA:
+                    r.steps -= n // METADATA_BYTES
                     if n >= METADATA_BYTES and not self.admits_metadata(topic, partition, n):
                         return False
                 elif op.slot == TRANSACTIONAL_ID:
@@ -192,7 +194,8 @@ cdef class KeptEntries:
             elif kind == BYTES:
                 n = read_length(r, op.flags, 4)
                 if n > 0:
-                    if op.slot == WAY and not self.admits_records(topic, partition, r.data + r.pos, n, r.end - r.pos):
+                    if op.slot == WAY and not self.admits_records(r, topic, partition, r.data + r.pos, n,
+                                                                  r.end - r.pos):
                         return False
                     if n > r.end - r.pos:
                         need_whole(r, n)
@@ -247,13 +250,16 @@ cdef class KeptEntries:
                 return False
         return True
 
-    cdef bint admits_records(self, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
+    cdef bint admits_records(self, Reader* r, uint64_t topic, int partition, const uint8_t* records, Py_ssize_t size,
                              Py_ssize_t there) except -1:
-        """Enter the producers of record batches of `size` bytes, of which so many are `there`."""
+        """Enter the producers of record batches of `size` bytes, of which so many are `there`.
+
+        A broker takes one batch since Produce v3, but a client can send a million: each further one is a round.
+        """
         cdef Py_ssize_t at = 0
         cdef int64_t producer, length
         while size - at >= PRODUCER_ID_END:
-            if there - at < PRODUCER_ID_END:
+            if there - at < PRODUCER_ID_END or (at and step(r)):
                 return False
             if records[at + 16] < 2:
                 return True  # Formats v0 and v1 have no producers.

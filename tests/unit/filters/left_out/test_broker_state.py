@@ -27,6 +27,8 @@ from support.stage.stage import TENANTS, Stage
 
 PREFIX = prefix_of("acme")
 REFUSED = ErrorCode.POLICY_VIOLATION
+HOT_STEPS = 8_192
+"""Rounds of the engine in one go, as in wire/reader.pxd."""
 ONE_OF_EACH = StateLimits(1, 1, 1, 1, 2)
 
 
@@ -199,6 +201,26 @@ def test_the_engine_passes_all_that_has_room_whose_names_it_has_time_to_replace(
     more = request_frame(commit("app", "billing", partitions=2_000), 8, 5)
     assert session.forward_request(more) == Reason.NOT_IN_PLACE
     assert session.forward_request(many) == Reason.PASSES
+
+
+def test_one_frame_does_not_keep_the_engine_for_long() -> None:
+    """With masses of batches in one partition, or of metadata: each of them is a round."""
+    limits = StateLimits(*[1_000_000] * 5)
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, state_limits=limits)})
+    session, state = stage.play().session, stage.namespaces["acme"].kept
+    assert state is not None
+    session.receive_from_client(request_frame(commit("app", "orders"), 8, 3))
+    session.receive_from_client(request_frame(messages.produce("orders", records=batch()), 9, 4))
+    batches = b"".join(map(batch, range(20_000)))
+    long = commit("app", "orders", partitions=300)
+    for one in long.topics[0].partitions:
+        one.committed_metadata = "m" * 32_000
+
+    many = request_frame(messages.produce("orders", records=batches), 9, 5)
+    assert session.forward_request(many) == Reason.NOT_IN_PLACE
+    assert HOT_STEPS / 2 < len(state.producers) <= HOT_STEPS + 2
+    assert session.forward_request(request_frame(long, 8, 6)) == Reason.NOT_IN_PLACE
+    assert HOT_STEPS / 2 < len(state.offsets) <= HOT_STEPS + 100
 
 
 @pytest.mark.parametrize("version", [0, 4])
