@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bifrost.filters.filter import Exchange, Note
-from bifrost.filters.left_out.items import joined_topics
+from bifrost.filters.filter import Exchange
+from bifrost.filters.left_out.items import LeftOut, joined_topics
 from bifrost.filters.records.record_work import RecordWork, Refusal
 from bifrost.filters.steps import (
     FORWARD,
     TURN,
-    Answer,
     AtBroker,
     Close,
     RecordNeeds,
@@ -40,8 +39,7 @@ _FIRST_WITH_INVALID_RECORD = 8
 an error of the server, and POLICY_VIOLATION for what it is."""
 
 
-_REFUSED: Note[list[Any]] = Note("refused_records")
-"""The answers for topics' partitions that the broker is not asked about."""
+_LEFT_OUT = LeftOut()
 
 
 class ProducedRecordsFilter:
@@ -82,17 +80,16 @@ class ProducedRecordsFilter:
         if request.acks == 0:
             return Close("a Produce without an answer has records that must not pass")
         request.topic_data = [topic for topic in in_steps(request.topic_data) if topic.partition_data]
+        answer = ProduceResponse(responses=refused)
         if not request.topic_data:
-            return Answer(ProduceResponse(responses=refused))
-        exchange.keep(_REFUSED, refused)
-        exchange.wants_response = True
+            return _LEFT_OUT.without_broker(exchange, answer)
+        _LEFT_OUT.keep_answer(exchange, answer)
         return FORWARD
 
     def on_response(self, exchange: Exchange, response: ProduceResponse) -> ResponseStep:
         """Add the answers for the partitions that were taken out."""
-        refused = exchange.find(_REFUSED)
-        if refused:
-            response.responses = joined_topics([*response.responses, *refused], "partition_responses")
+        if _LEFT_OUT.put_back(exchange, response):
+            response.responses = joined_topics(response.responses, "partition_responses")
         return FORWARD
 
 
