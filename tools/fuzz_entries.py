@@ -54,13 +54,14 @@ def _entering() -> dict[int, Callable[[KeptEntries, Any], None]]:
     joins = (
         ApiKey.JOIN_GROUP,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.STREAMS_GROUP_HEARTBEAT,
     )
     commits = (ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT)
     return {
         **dict.fromkeys(joins, _enter_group),
         **dict.fromkeys(commits, _enter_commit),
+        ApiKey.SHARE_GROUP_HEARTBEAT: _enter_quiet_member,
+        ApiKey.HEARTBEAT: _keep_member,
         ApiKey.INIT_PRODUCER_ID: _enter_transactional_id,
         ApiKey.PRODUCE: _enter_producers,
     }
@@ -71,9 +72,23 @@ def _enter_group(kept: KeptEntries, message: Any) -> None:
         kept.enter_group(message.group_id.encode())
 
 
+def _enter_quiet_member(kept: KeptEntries, message: Any) -> None:
+    """A member that goes on, or leaves: the walk leaves those that join to the filters."""
+    _enter_group(kept, message)
+    if message.member_epoch >= 0:
+        kept.keep_member(message.group_id.encode(), message.member_id.encode())
+
+
+def _keep_member(kept: KeptEntries, message: Any) -> None:
+    for name in (message.member_id, message.group_instance_id):
+        if name:
+            kept.keep_member(message.group_id.encode(), name.encode())
+
+
 def _enter_commit(kept: KeptEntries, message: Any) -> None:
     group = message.group_id.encode()
     kept.enter_group(group)
+    _keep_member(kept, message)
     for topic in message.topics:
         for one in topic.partitions:
             metadata = (one.committed_metadata or "").encode()

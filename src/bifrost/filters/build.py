@@ -27,8 +27,10 @@ from bifrost.filters.groups.group_heartbeat import (
 from bifrost.filters.groups.group_names import GroupNameFilter
 from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
 from bifrost.filters.left_out.broker_state import (
+    AssignedMembersFilter,
     CommittedOffsetsFilter,
     JoinedGroupsFilter,
+    LivingMembersFilter,
     ProducersFilter,
     TransactionalIdsFilter,
 )
@@ -177,6 +179,7 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.JOIN_GROUP: (group_names, JoinedGroupsFilter(), JoinGroupFilter()),
         ApiKey.SYNC_GROUP: (
             EmptyGroupFilter(messages.SyncGroupResponse, error_code=no_group),
+            AssignedMembersFilter(),
             SyncGroupFilter(),
         ),
         ApiKey.DESCRIBE_GROUPS: (DescribeGroupsFilter(), operations),
@@ -193,7 +196,10 @@ def _filters() -> "dict[int, tuple[AnyFilter, ...]]":
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (TopicPartitionsFilter(), operations),
         ApiKey.LIST_GROUPS: (GROUPS_IN_ORDER,),
         ApiKey.LIST_TRANSACTIONS: (ListTransactionsFilter(), TRANSACTIONS_IN_ORDER),
-        ApiKey.HEARTBEAT: (EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),),
+        ApiKey.HEARTBEAT: (
+            EmptyGroupFilter(messages.HeartbeatResponse, error_code=no_group),
+            LivingMembersFilter(),
+        ),
         ApiKey.OFFSET_COMMIT: (group_names, offsets),
         ApiKey.TXN_OFFSET_COMMIT: (group_names, offsets),
         ApiKey.INIT_PRODUCER_ID: (TransactionalIdsFilter(),),

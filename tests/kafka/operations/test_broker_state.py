@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import select
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import pytest
 
 from bifrost.embedded.kafka import EmbeddedKafka
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     InitProducerIdRequest,
@@ -33,6 +36,7 @@ needs_jcmd = pytest.mark.skipif(
 MOST, TRIED, PARTITIONS = 20, 300, 60
 LIMITS = (
     "max_groups",
+    "max_group_members",
     "max_committed_offsets",
     "max_transactional_ids",
     "max_producers",
@@ -142,6 +146,62 @@ def test_through_the_gateway_it_keeps_no_more_than_the_limit(
 
     refused = value(gateway, "kafka_proxy_limits_hit_total", limit=limit, tenant="globex")
     assert refused >= 2 * (TRIED - MOST)
+
+
+JOINED, TOLD = 100, 4_096
+"""How many members try to join, and bytes that each of them tells."""
+MEMBER = "ClassicGroupMember|group.MemberMetadata"
+
+
+def join(clients: Sequence[RawClient], group: str) -> Codes:
+    """Let each client join a group as a static member, and return the errors of those that were answered."""
+    new, codes = JoinGroupRequest, Codes()
+    for number, client in enumerate(clients):
+        request = new(
+            group_id=group,
+            session_timeout_ms=60_000,
+            rebalance_timeout_ms=60_000,
+            group_instance_id=f"member-{number}",
+            protocol_type="mine",
+            protocols=[new.JoinGroupRequestProtocol(name="mine", metadata=bytes(TOLD))],
+        )
+        sent = client.send(request, 5)
+        # All but the first wait for that one to join again.
+        if select.select([client.socket], [], [], 10.0 if number == 0 else 0.05)[0]:
+            codes[client.receive(ApiKey.JOIN_GROUP, 5, sent).error_code] += 1
+    return codes
+
+
+@needs_jcmd
+def test_a_broker_keeps_all_members_without_a_gateway(kafka: EmbeddedKafka, unique: UniqueName) -> None:
+    host, port = kafka.bootstrap.split(",")[0].split(":")
+    with ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(Endpoint(host, int(port)))) for _ in range(JOINED)]
+        warm_up(clients[0])
+        before = kept_by_broker(kafka, MEMBER)
+
+        assert join(clients, unique("group")) == {0: 1}
+        assert kept_by_broker(kafka, MEMBER) >= before + JOINED
+
+
+@needs_jcmd
+def test_through_the_gateway_it_keeps_no_more_members_than_there_is_room_for(
+    kafka: EmbeddedKafka, start_gateway: StartGateway, unique: UniqueName
+) -> None:
+    gateway = start_gateway(has_admin=True, limits={"max_group_members": 3 * MOST})
+    endpoint = gateway.broker_endpoint("globex")
+    with ExitStack() as stack:
+        clients = [stack.enter_context(RawClient.authenticated(endpoint)) for _ in range(JOINED)]
+        with RawClient.authenticated(gateway.broker_endpoint("initech")) as other:
+            warm_up(other)
+        before = kept_by_broker(kafka, MEMBER)
+
+        # Each is one, and two more for what it tells.
+        assert join(clients, unique("group")) == {0: 1, ErrorCode.GROUP_MAX_SIZE_REACHED: JOINED - MOST}
+        assert kept_by_broker(kafka, MEMBER) == before + MOST
+
+    refused = value(gateway, "kafka_proxy_limits_hit_total", limit="max_group_members", tenant="globex")
+    assert refused == JOINED - MOST
 
 
 def test_further_client_ids_share_one_at_the_brokers(

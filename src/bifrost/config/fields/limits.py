@@ -158,6 +158,11 @@ class Limits(Section):
     a commit of another, is answered POLICY_VIOLATION. A broker keeps some 2 KB of each group that has committed an
     offset. Each gateway and each worker counts by itself, and forgets what was not used for a day. Default 10,000."""
 
+    max_group_members: Count = Field(default=50_000, ge=1, le=1_000_000)
+    """Most members of all groups of one tenant in an hour, unless its own `limits` say otherwise; one that would join
+    beyond it is answered GROUP_MAX_SIZE_REACHED. A broker keeps 4 to 5 KB of each, and what it tells when it joins,
+    of which each 2 KiB count as one more. A client that joins with a new member ID is a new member. Default 50,000."""
+
     max_committed_offsets: Count = Field(default=500_000, ge=1, le=1_000_000)
     """Most partitions of one tenant with committed offsets, counted for each group, in a day, likewise; a commit of
     another is answered POLICY_VIOLATION. A broker keeps 0.12 KB of each and its metadata, of which each 512 bytes count

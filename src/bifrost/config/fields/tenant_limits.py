@@ -43,6 +43,10 @@ class TenantLimits(Section):
     max_groups: Count | None = Field(default=None, ge=1, le=1_000_000)
     """Most groups of the tenant in a day. Default: the key is absent, and the gateway's `max_groups` applies."""
 
+    max_group_members: Count | None = Field(default=None, ge=1, le=1_000_000)
+    """Most members of all groups of the tenant in an hour, each 2 KiB of what they tell as one more. Default: the key
+    is absent, and the gateway's `max_group_members` applies."""
+
     max_committed_offsets: Count | None = Field(default=None, ge=1, le=1_000_000)
     """Most partitions of the tenant with committed offsets, counted for each group, in a day. Default: the key is
     absent, and the gateway's `max_committed_offsets` applies."""

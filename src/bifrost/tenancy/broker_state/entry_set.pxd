@@ -16,9 +16,10 @@ cdef class EntrySet:
     cdef Table recent, grown, before
     cdef Py_ssize_t taken_over   # slots of `grown` from whose entries `recent` has been filled
     cdef Py_ssize_t kept         # entries of `before` that are in `recent` as well
-    cdef int64_t turn_ms
+    cdef int64_t turn_ms, half_ms
     cdef Py_ssize_t count(self) noexcept
     cdef bint is_known(self, uint64_t entry) noexcept
+    cdef bint was_known(self, uint64_t entry) noexcept
     cdef bint enter_other(self, uint64_t entry) except -1
     cdef int forget_old(self) except -1
     cdef int add(self, uint64_t entry) except -1

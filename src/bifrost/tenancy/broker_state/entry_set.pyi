@@ -1,4 +1,4 @@
-"""A bounded set of hashes that forgets what was not used for a day: see entry_set.pyx."""
+"""A bounded set of hashes that forgets what was not used for a day, or another time: see entry_set.pyx."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,13 @@ class EntrySet:
     most: int
     """How many entries it takes. When it is lowered, those beyond it stay until they are forgotten."""
 
-    def __init__(self, most: int, now_ms: Callable[[], int]) -> None:
+    def __init__(self, most: int, now_ms: Callable[[], int], half_ms: int = ...) -> None:
         """Begin without entries.
 
         Args:
             most: how many it takes.
             now_ms: a monotonic clock, in milliseconds; asked for entries that were not used lately only.
+            half_ms: how long a generation lasts at the least, in milliseconds: half a day, if it is not given.
         """
 
     def enter(self, entry: int) -> bool:

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""A bounded set of 64-bit hashes that forgets what was not used for a day.
+"""A bounded set of 64-bit hashes that forgets what was not used for a day, or another time.
 
 There are two generations: what is used is in the one of now. That becomes the one before, and the one before it is
-forgotten, when something comes that is not in the one of now, HALF_DAY_MS after its beginning at the earliest. So an entry
-is remembered for 12 hours after its last use, and for 24 where there is something new each day.
+forgotten, when something comes that is not in the one of now, `half_ms` after its beginning at the earliest. So an entry
+is remembered for 12 hours after its last use (HALF_DAY_MS), and for 24 where there is something new each day.
 
 The table of now doubles when it is half full. What was in the old one is taken over some slots at a time, with each new
 entry, so that no entry costs more than some memory accesses; until then both are looked into.
@@ -45,10 +45,10 @@ cdef inline void drop(Table* table) noexcept:
 
 @cython.final
 cdef class EntrySet:
-    def __init__(self, Py_ssize_t most, now_ms):
+    def __init__(self, Py_ssize_t most, now_ms, int64_t half_ms=HALF_DAY_MS):
         self.most = most
-        self.now_ms = now_ms
-        self.turn_ms = <int64_t>now_ms() + HALF_DAY_MS
+        self.now_ms, self.half_ms = now_ms, half_ms
+        self.turn_ms = <int64_t>now_ms() + half_ms
 
     def __dealloc__(self):
         free(self.recent.slots)
@@ -68,6 +68,10 @@ cdef class EntrySet:
 
     cdef bint is_known(self, uint64_t entry) noexcept:
         return has(&self.recent, entry) or has(&self.grown, entry)
+
+    cdef bint was_known(self, uint64_t entry) noexcept:
+        """Whether it was used in the generation before."""
+        return has(&self.before, entry)
 
     cdef bint enter_other(self, uint64_t entry) except -1:
         """`admits` for what the generation of now does not have."""
@@ -90,7 +94,7 @@ cdef class EntrySet:
         self.before = self.recent
         self.recent.slots, self.recent.size, self.recent.count = NULL, 0, 0
         self.kept = 0
-        self.turn_ms = now_ms + HALF_DAY_MS
+        self.turn_ms = now_ms + self.half_ms
         return 0
 
     cdef int add(self, uint64_t entry) except -1:

@@ -11,6 +11,11 @@ class EntryWalk(Program):
     has_offsets: bool
     """Whether its partitions are those of committed offsets."""
 
+    names_members: bool
+    """Whether it names a member of a group."""
+    has_joins: bool
+    """Whether that joins at an epoch of 0: its number is the epoch."""
+
     def __init__(
         self,
         ops: Sequence[tuple[int, int, int, int, int]],
@@ -38,6 +43,28 @@ class KeptEntries:
 
     def enter_group(self, group: bytes) -> bool:
         """Enter a group that has members or offsets."""
+
+    def enter_member(self, group: bytes, member: bytes, told_bytes: int, lasts: bool = False) -> bool:
+        """Enter a member that joins a group: an entry, and one for each 2 KiB of what it tells.
+
+        Args:
+            group: its group.
+            member: its static name (`group_instance_id`), else its ID; empty: the broker gives it one.
+            told_bytes: how much it tells that the broker keeps.
+            lasts: whether it may live without a sign of life for longer than half an hour.
+        """
+
+    def enter_beat(self, group: bytes, member: bytes, epoch: int, told_bytes: int) -> bool:
+        """Enter a member of a newer group, if it joins (epoch 0) or tells 2 KiB or more.
+
+        One that goes on has given a sign of life, and is never refused; below epoch 0 it leaves.
+        """
+
+    def enter_assignments(self, group: bytes, member: bytes, told_bytes: int) -> bool:
+        """Enter what a leader assigns to the members of its group, so many bytes: one for each 2 KiB."""
+
+    def keep_member(self, group: bytes, member: bytes) -> None:
+        """Remember that a member has given a sign of life."""
 
     def enter_transactional_id(self, name: bytes) -> bool:
         """Enter a transactional ID."""

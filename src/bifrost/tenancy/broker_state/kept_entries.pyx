@@ -5,8 +5,12 @@ An `EntryWalk` is a program that walks a request once more, as far as there is s
 Its ops are a Program's; the slot says what stands there:
 
     STRING slot 2, 3              a group or a transactional ID: an entry
+    STRING slot 6                 a group of which nothing is kept because of this request
+    STRING slot 7                 the member of the group, by its ID or static name, that gives a sign of life or joins
     STRING slot 1, UUID slot 4    a topic, by its name or ID
     INT32 SLOT_PARTITION          its partition: in a commit, with the group and the topic, an entry
+                                  (where no topic is named: the epoch of the member, 0 if it joins; one that joins or
+                                  tells something is decoded)
     STRING slot 5                 the metadata of that offset: an entry for each METADATA_BYTES
     BYTES SLOT_WAY                records: the producer ID of each batch is, with topic and partition, an entry
 
@@ -27,6 +31,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
 from bifrost.tenancy.broker_state.entry_set cimport EntrySet
+from bifrost.tenancy.broker_state.group_members cimport MEMBER_BYTES, GroupMembers, both
 from bifrost.wire.program cimport MAX_DEPTH, PARTITION, WAY, Level, Op, enter_tag, push
 from bifrost.wire.reader cimport (
     ARRAY, BYTES, END, FIXED, INT32, SKIP, STRING, STRUCT, TAGS, UUID, be16, be32, be64, close_frame, need, need_whole,
@@ -39,22 +44,15 @@ cdef enum:
     TRANSACTIONAL_ID = 3
     TOPIC_ID = 4
     METADATA = 5
+    OWN_GROUP = 6
+    MEMBER = 7
+    QUIET_BYTES = 8        # behind the epoch: no rack, no names, no tags
     METADATA_BYTES = 512   # as much as some four offsets without metadata
     CLIENT_ID_AT = 8       # of a request: behind API key, version and correlation ID
     PRODUCER_ID_AT = 43
     PRODUCER_ID_END = 51   # bytes of a batch that have to be there
     LENGTH_END = 12        # the length of a batch counts from here
 
-
-cdef inline uint64_t mixed(uint64_t x) noexcept:
-    """Spread the bits of a number; no two numbers give the same. Source: Steele, Lea and Flood, SplitMix64."""
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
-
-cdef inline uint64_t both(uint64_t one, uint64_t other) noexcept:
-    """The entry of two; 0 stands for none."""
-    return mixed(mixed(one) + other) or 1
 
 cdef inline uint64_t hash_of(const uint8_t* name, Py_ssize_t size) except? 0:
     return <uint64_t>PyObject_Hash(PyBytes_FromStringAndSize(<const char*>name, size))
@@ -65,7 +63,10 @@ cdef class EntryWalk(Program):
 
     def __init__(self, ops, tags=()):
         slots = {(one[0], one[2]) for one in ops}
-        self.has_offsets = {(STRING, GROUP), (INT32, PARTITION)} <= slots
+        has_topics = bool({(STRING, TOPIC), (UUID, TOPIC_ID)} & slots)
+        self.has_offsets = has_topics and {(STRING, GROUP), (INT32, PARTITION)} <= slots
+        self.names_members = (STRING, MEMBER) in slots
+        self.has_joins = self.names_members and not has_topics and (INT32, PARTITION) in slots
 
 
 @cython.final
@@ -74,12 +75,35 @@ cdef class KeptEntries:
         self.state = state
         self.groups, self.offsets = state.groups, state.offsets
         self.transactional_ids, self.producers = state.transactional_ids, state.producers
-        self.client_ids = state.client_ids
+        self.client_ids, self.members = state.client_ids, state.members
         self.seed = <uint64_t><Py_ssize_t>hash(seed)
         self.last_client_id = b""
 
     def enter_group(self, bytes group not None):
         return self.groups.admits(both(self.seed, <uint64_t>PyObject_Hash(group)))
+
+    def enter_member(self, bytes group not None, bytes member not None, Py_ssize_t told_bytes, bint lasts=False):
+        cdef uint64_t of_group = both(self.seed, <uint64_t>PyObject_Hash(group))
+        if not member:
+            return self.members.admits_unnamed(of_group, told_bytes, lasts)
+        return self.members.admits(both(of_group, <uint64_t>PyObject_Hash(member)), told_bytes, lasts)
+
+    def enter_beat(self, bytes group not None, bytes member not None, int32_t epoch, Py_ssize_t told_bytes):
+        if epoch < 0:
+            return True
+        if epoch == 0 or not member or told_bytes >= MEMBER_BYTES:
+            return self.enter_member(group, member, told_bytes)
+        self.keep_member(group, member)
+        return True
+
+    def enter_assignments(self, bytes group not None, bytes member not None, Py_ssize_t told_bytes):
+        return self.members.admits_assignments(self.member_of(group, member), told_bytes)
+
+    def keep_member(self, bytes group not None, bytes member not None):
+        self.members.keep(self.member_of(group, member))
+
+    cdef uint64_t member_of(self, bytes group, bytes member) except? 0:
+        return both(both(self.seed, <uint64_t>PyObject_Hash(group)), <uint64_t>PyObject_Hash(member))
 
     def enter_transactional_id(self, bytes name not None):
         return self.transactional_ids.admits(both(self.seed, <uint64_t>PyObject_Hash(name)))
@@ -153,7 +177,7 @@ cdef class KeptEntries:
         cdef int64_t n
         cdef int i = 0, kind
         cdef int32_t partition = -1
-        cdef uint64_t group = 0, topic = 0
+        cdef uint64_t group = 0, topic = 0, member = 0
         while True:
             op = &walk.ops[i]
             i += 1
@@ -172,8 +196,14 @@ cdef class KeptEntries:
                     group = hash_of(r.data + r.pos - n, n)
                     if not self.groups.admits(both(self.seed, group)):
                         return False
-                    if not walk.has_offsets:
+                    if not (walk.has_offsets or walk.names_members):
                         return True
+                elif op.slot == OWN_GROUP:
+                    group = hash_of(r.data + r.pos - n, n)
+                elif op.slot == MEMBER and n:
+                    member = both(both(self.seed, group), hash_of(r.data + r.pos - n, n))
+                    if not walk.has_joins:
+                        self.members.keep(member)
                 elif op.slot == METADATA:
                     r.steps -= n // METADATA_BYTES
                     if n >= METADATA_BYTES and not self.admits_metadata(topic, partition, n):
@@ -189,6 +219,8 @@ cdef class KeptEntries:
                 need(r, 4)
                 r.pos += 4
                 partition = <int32_t>be32(r.data + r.pos - 4)
+                if walk.has_joins:
+                    return self.keeps_quiet(member, partition, r.end - r.pos)
                 if walk.has_offsets and not self.offsets.admits(both(topic, <uint64_t>partition)):
                     return False
             elif kind == BYTES:
@@ -241,6 +273,16 @@ cdef class KeptEntries:
                     i = op.a
             else:
                 return False
+
+    cdef bint keeps_quiet(self, uint64_t member, int32_t epoch, Py_ssize_t size) except -1:
+        """Keep a member of the newer groups that goes on and tells nothing. False: it joins or tells something, whose
+        names are counted when it is decoded."""
+        if epoch < 0:
+            return True  # It leaves.
+        if epoch == 0 or not member or size > QUIET_BYTES:
+            return False
+        self.members.keep(member)
+        return True
 
     cdef bint admits_metadata(self, uint64_t topic, int32_t partition, Py_ssize_t size) except -1:
         """Enter so many bytes of an offset's metadata. The same offset with as much has the same entries."""

@@ -1,6 +1,8 @@
 """Where requests name what brokers keep, by API and version.
 
     groups               JoinGroup, the heartbeats of the newer groups, commits
+    members of groups    ShareGroupHeartbeat; others tell that they live by Heartbeat and commits. JoinGroup, SyncGroup
+                         and the heartbeats of consumer and streams groups are always decoded (filters/left_out)
     committed offsets    OffsetCommit, TxnOffsetCommit
     transactional IDs    InitProducerId: the coordinator answers others about those that it knows only
     producers            Produce, by the producer ID of each batch
@@ -21,10 +23,13 @@ from bifrost.wire.schema import request_schema
 
 _GROUP, _TOPIC, _TOPIC_ID = int(Entity.GROUP_ID), int(Entity.TOPIC_NAME), int(Entity.TOPIC_ID)
 _METADATA = 5
+_OWN_GROUP, _MEMBER = 6, 7
 """As in kept_entries.pyx."""
 _OF_GROUPS = {"GroupId": _GROUP}
 _OF_COMMITS = {
     "GroupId": _GROUP,
+    "MemberId": _MEMBER,
+    "GroupInstanceId": _MEMBER,
     "Topics.Name": _TOPIC,
     "Topics.TopicId": _TOPIC_ID,
     "Topics.Partitions.PartitionIndex": SLOT_PARTITION,
@@ -34,8 +39,9 @@ _OF_COMMITS = {
 _SLOTS: Mapping[int, Mapping[str, int]] = {
     ApiKey.JOIN_GROUP: _OF_GROUPS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _OF_GROUPS,
-    ApiKey.SHARE_GROUP_HEARTBEAT: _OF_GROUPS,
+    ApiKey.SHARE_GROUP_HEARTBEAT: {"GroupId": _GROUP, "MemberId": _MEMBER, "MemberEpoch": SLOT_PARTITION},
     ApiKey.STREAMS_GROUP_HEARTBEAT: _OF_GROUPS,
+    ApiKey.HEARTBEAT: {"GroupId": _OWN_GROUP, "MemberId": _MEMBER, "GroupInstanceId": _MEMBER},
     ApiKey.OFFSET_COMMIT: _OF_COMMITS,
     ApiKey.TXN_OFFSET_COMMIT: _OF_COMMITS,
     ApiKey.INIT_PRODUCER_ID: {"TransactionalId": int(Entity.TRANSACTIONAL_ID)},
@@ -48,7 +54,7 @@ _SLOTS: Mapping[int, Mapping[str, int]] = {
 }
 
 KEEPING_APIS = frozenset(_SLOTS)
-"""APIs whose requests make brokers keep something."""
+"""APIs whose requests make brokers keep something, or keep it longer."""
 
 
 @cache

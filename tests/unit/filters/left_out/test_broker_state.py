@@ -12,6 +12,7 @@ from bifrost.session.limited_session import OTHER_CLIENTS
 from bifrost.tenancy.broker_state.broker_state import StateLimits
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
+from support.forgery.victim import subscription
 from support.physical_names import prefix_of
 from support.stage import messages
 from support.stage.playbook import (
@@ -29,7 +30,7 @@ PREFIX = prefix_of("acme")
 REFUSED = ErrorCode.POLICY_VIOLATION
 HOT_STEPS = 8_192
 """Rounds of the engine in one go, as in wire/reader.pxd."""
-ONE_OF_EACH = StateLimits(1, 1, 1, 1, 2)
+ONE_OF_EACH = StateLimits(1, 1, 1, 1, 1, 2)
 
 
 @pytest.fixture
@@ -131,6 +132,85 @@ def test_a_member_of_another_group_is_refused(stage: Stage, api: str) -> None:
     assert book << to_client(messages.build(f"{api}Response", answer))
 
 
+def joins(stage: Stage, api: str, **fields: Any) -> Playbook:
+    """Let a member join or beat in the one group that there is room for."""
+    version, own, _place = JOINS[api]
+    group = {"group_id": "app", **own, **fields}
+    if api == "JoinGroup":
+        group["rebalance_timeout_ms"] = 1_000
+    if api == "StreamsGroupHeartbeat":
+        group["topology"] = {"epoch": 0, "subtopologies": []}
+    return stage.play() >> client_sends(messages.build(f"{api}Request", group), version)
+
+
+@pytest.mark.parametrize("api", JOINS)
+def test_another_member_of_a_group_is_refused(stage: Stage, api: str) -> None:
+    text = "the tenant has used 1 members of groups, or 2 KiB of what they tell, in the last hour, and this cluster"
+    answer: Any = {"error_code": ErrorCode.GROUP_MAX_SIZE_REACHED}
+    if JOINS[api][2] == "error_message":
+        answer["error_message"] = f"{text} allows no more (max_group_members)"
+    for _ in range(2):
+        joins(stage, api, member_id="one")
+    assert not stage.hits
+
+    assert joins(stage, api, member_id="two") << to_client(messages.build(f"{api}Response", answer))
+    assert stage.hits == {("max_group_members", "acme"): 1}
+
+
+@pytest.mark.parametrize("api", [one for one in JOINS if one != "JoinGroup"])
+def test_a_member_that_leaves_or_goes_on_is_never_refused(stage: Stage, api: str) -> None:
+    joins(stage, api, member_id="one")
+    for epoch in (-1, 3):
+        joins(stage, api, member_id="two", member_epoch=epoch)
+
+    assert not stage.hits
+
+
+def test_what_a_member_tells_counts_before_it_has_an_id_only_where_brokers_keep_it_then(stage: Stage) -> None:
+    of_kafka = {"name": "range", "metadata": bytes(2_048)}
+    for version, count in ((3, 1), (4, 0)):
+        book = stage.play()
+        request = messages.build(
+            "JoinGroupRequest",
+            {"group_id": "app", "protocol_type": "mine", "protocols": [of_kafka], "rebalance_timeout_ms": 1},
+        )
+        before = stage.hits["max_group_members", "acme"]
+        book >> client_sends(request, version)
+        assert stage.hits["max_group_members", "acme"] - before == count
+
+
+@pytest.mark.parametrize(("topics", "is_refused"), [(5, False), (6, True)])
+def test_each_topic_that_a_member_subscribes_to_counts_as_400_bytes(
+    stage: Stage, topics: int, is_refused: bool
+) -> None:
+    names = [f"t{number}" for number in range(topics)]
+    joins(stage, "ConsumerGroupHeartbeat", member_id="one", subscribed_topic_names=names)
+    assert bool(stage.hits) == is_refused
+
+
+@pytest.mark.parametrize(("topics", "is_refused"), [(4, False), (5, True)])
+def test_in_a_classic_group_they_do_so_too(stage: Stage, topics: int, is_refused: bool) -> None:
+    names = [f"t{number}" for number in range(topics)]
+    protocols = [{"name": "range", "metadata": subscription(*names)}]
+    joins(stage, "JoinGroup", member_id="one", protocol_type="consumer", protocols=protocols)
+    assert bool(stage.hits) == is_refused
+
+
+def test_what_a_leader_assigns_is_refused_beyond_the_limit(stage: Stage) -> None:
+    joins(stage, "JoinGroup", member_id="one")
+
+    def assigns(size: int) -> Playbook:
+        assignment = {"member_id": "one", "assignment": bytes(size)}
+        request = {"group_id": "app", "member_id": "one", "protocol_type": "mine", "protocol_name": "p"}
+        message = messages.build("SyncGroupRequest", {**request, "assignments": [assignment]})
+        return stage.play() >> client_sends(message, 5)
+
+    assigns(1_600)  # Beside the member's ID.
+    assert not stage.hits
+    refused = messages.build("SyncGroupResponse", {"error_code": ErrorCode.GROUP_MAX_SIZE_REACHED})
+    assert assigns(2_048) << to_client(refused)
+
+
 def test_a_commit_in_a_transaction_is_refused_likewise(stage: Stage) -> None:
     def wants(*topics: str) -> Message:
         return messages.TxnOffsetCommitRequest(
@@ -188,7 +268,7 @@ def test_a_produce_that_awaits_no_answer_ends_the_connection(stage: Stage) -> No
 
 
 def test_the_engine_passes_all_that_has_room_whose_names_it_has_time_to_replace() -> None:
-    limits = StateLimits(1, 8_000, 1, 1, 1)
+    limits = StateLimits(1, 1, 8_000, 1, 1, 1)
     stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, state_limits=limits)})
     session, state = stage.play().session, stage.namespaces["acme"].kept
     assert state is not None
@@ -205,7 +285,7 @@ def test_the_engine_passes_all_that_has_room_whose_names_it_has_time_to_replace(
 
 def test_one_frame_does_not_keep_the_engine_for_long() -> None:
     """With masses of batches in one partition, or of metadata: each of them is a round."""
-    limits = StateLimits(*[1_000_000] * 5)
+    limits = StateLimits(*[1_000_000] * len(StateLimits._fields))
     stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, state_limits=limits)})
     session, state = stage.play().session, stage.namespaces["acme"].kept
     assert state is not None

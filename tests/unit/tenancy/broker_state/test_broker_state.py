@@ -21,17 +21,18 @@ def state(hits: Counter[tuple[str, str]]) -> BrokerState:
 
 
 def test_each_limit_is_that_of_its_own_entries(state: BrokerState) -> None:
-    state.limit(StateLimits(1, 2, 3, 4, 5))
+    state.limit(StateLimits(1, 2, 3, 4, 5, 6))
 
     assert {limit: one.most for limit, one in state.entries().items()} == {
         "max_groups": 1,
-        "max_committed_offsets": 2,
-        "max_transactional_ids": 3,
-        "max_producers": 4,
-        "max_client_ids": 5,
+        "max_group_members": 2,
+        "max_committed_offsets": 3,
+        "max_transactional_ids": 4,
+        "max_producers": 5,
+        "max_client_ids": 6,
     }
     assert state.groups.most == 1
-    assert state.client_ids.most == 5
+    assert state.client_ids.most == 6
 
 
 def test_the_namespaces_of_a_tenant_share_its_room(state: BrokerState) -> None:
@@ -47,3 +48,10 @@ def test_a_refusal_says_what_and_is_counted(state: BrokerState, hits: Counter[tu
     assert "used 1 groups in the last day" in refusal.message
     assert "(max_groups)" in refusal.message
     assert hits == {("max_groups", "acme"): 3}
+
+
+def test_of_members_it_says_so_with_kafkas_own_error(state: BrokerState) -> None:
+    refusal = state.refuse("max_group_members")
+
+    assert refusal.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert "used 1 members of groups, or 2 KiB of what they tell, in the last hour" in refusal.message
