@@ -7,8 +7,9 @@ Buffer = bytes | memoryview
 def answer_in_place(split: Split, head: bytes, *, fills: bool, session_id: int) -> Buffer | None:
     """Return the answer to a Fetch in the memory of a broker's answer, which is changed; None: it has to be copied.
 
-    That is possible when one large frame has all partitions that were answered, and no others, without an error, and
-    behind it there is room for the rest. The frame has to be given up: no other answer may be made of it.
+    That is possible when one large frame has all partitions that were answered, and no others, without an error, behind
+    it there is room for the rest, and in a session all of them have something new. The frame has to be given up: no
+    other answer may be made of it.
 
     Args:
         split: the request.

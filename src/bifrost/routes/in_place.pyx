@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from bifrost.routes.shape cimport AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, open_pieces
-from bifrost.routes.slots cimport ALL, ANSWERED, Topic, put_fill
+from bifrost.routes.slots cimport ALL, ANSWERED, CHANGED, Topic, is_shown, put_fill
 from bifrost.routes.split cimport Split
 from bifrost.routes.template cimport IN_FRONT, Template, put_count
 from bifrost.wire.framer cimport Block
@@ -43,7 +43,7 @@ def answer_in_place(Split split not None, bytes head not None, *, bint fills, in
     shape.walk(BEFORE, &c)
     count_at = c.pos
     topics = shape.read_count(&c)
-    if c.error or not has_all(split, &c, topics):
+    if c.error or not has_all(split, &c, topics, ALL if fills else CHANGED):
         return None
     after_at, c.tags_at = c.pos, -1
     shape.walk(AFTER, &c)
@@ -98,8 +98,8 @@ cdef object frame_of_all(Split split):
                 return frame
     return None
 
-cdef bint has_all(Split split, Cursor* c, int64_t topics) except -1:
-    """Whether exactly the partitions that were answered stand there, each once."""
+cdef bint has_all(Split split, Cursor* c, int64_t topics, int mode) except -1:
+    """Whether exactly the partitions that were answered stand there, each once, and the client has to be told all of them."""
     cdef Shape shape = split.template.shape
     cdef const uint8_t* begin
     cdef int64_t partitions
@@ -116,6 +116,8 @@ cdef bint has_all(Split split, Cursor* c, int64_t topics) except -1:
             shape.walk(PARTITION, c)
             at = split.find(topic, c.index)
             if at < 0 or split.slots[at].answer != begin or split.slots[at].tags_at >= 0:
+                return False
+            if not is_shown(&split.slots[at], mode):
                 return False
             answered += 1
         shape.walk(TOPIC_END, c)

@@ -110,6 +110,31 @@ def test_an_answer_of_a_session_has_its_id_and_is_remembered(version: int, fills
     assert {(name, index_of(one)) for name, one in fetch.case.listed(again)} == with_records
 
 
+@pytest.mark.parametrize("version", WITH_SESSIONS)
+@pytest.mark.parametrize("has_news", [True, False])
+def test_what_has_nothing_new_in_a_session_is_left_out_of_a_copy(version: int, has_news: bool) -> None:
+    fetch = Fetch(version, 3)
+    head, message = fetch.case.response_head, fetch.case.read(1, fetch.sent)
+    (_, first), *others = fetch.case.listed(message)
+    assert others
+    for _, one in others:
+        one.records = b"a batch" if has_news else b""
+    sent = OTHER_NUMBER + fetch.case.frame(1, message)[8:]
+    before, now = fetch.split, fetch.case.split()
+    before.take(fetch.node, received(sent), len(head))
+    assert answer_in_place(before, head, fills=False, session_id=5) is not None
+    before.release()
+    now.carry(before)
+    now.take(fetch.node, received(sent), len(head))
+
+    in_place = answer_in_place(now, head, fills=False, session_id=5)
+
+    assert (in_place is not None) == has_news
+    answer = in_place or now.merged(head, session_id=5, only_changed=True)
+    told = [one.records for _, one in fetch.case.listed(fetch.case.read(1, bytes(answer)))]
+    assert told == [first.records, *(one.records for _, one in others if has_news)]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_was_answered_to_an_earlier_fetch_is_taken_over_in_place(version: int) -> None:
     fetch = Fetch(version, 3)
