@@ -93,6 +93,7 @@ class RandomClient(RuleBasedStateMachine):
             self.loss.restore()
         for player in self.players:
             player.reconnect()
+        self.machine.await_equal_ends()
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ PRODUCE_BY_NAME, FETCH_BY_NAME = 12, 12
 LIST_OFFSETS = 7
 EARLIEST = -2
 """ListOffsetsRequest.EARLIEST_TIMESTAMP."""
+LATEST = -1
+"""ListOffsetsRequest.LATEST_TIMESTAMP."""
 
 
 def metadata_of(client: AnyClient, *names: str) -> list[Any]:
@@ -226,7 +228,16 @@ def fetch_request(
 
 def log_start(client: AnyClient, topic: str, partition: int = 0) -> int:
     """Return the first offset that a partition has: after DeleteRecords not 0."""
-    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
+    return _listed_offset(client, topic, partition, EARLIEST)
+
+
+def log_end(client: AnyClient, topic: str, partition: int = 0) -> int:
+    """Return the offset behind the last record that a partition's replicas in sync have: its high watermark."""
+    return _listed_offset(client, topic, partition, LATEST)
+
+
+def _listed_offset(client: AnyClient, topic: str, partition: int, timestamp: int) -> int:
+    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
     named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
     response = client.request(ListOffsetsRequest(replica_id=-1, topics=[named]), 1)
     return int(response.topics[0].partitions[0].offset)

@@ -8,6 +8,7 @@ IDs, members, sessions) each world keeps for itself. The operations stand in ran
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import CreatePartitionsRequest, CreateTopicsRequest
 from bifrost.wire.schema import request_schema
 from support.brokers.placed_topics import assignments_of, replicas_of
-from support.clients.raw_operations import log_start, records_of
+from support.clients.raw_operations import log_end, log_start, records_of
 from support.clients.record_batches import read_batches
 from support.forgery.worlds import World, differences
 
@@ -25,6 +26,9 @@ MAX_TOPICS = 8
 Play = Callable[["Player"], None]
 Operation = Callable[["Machine"], Play]
 """Draws its arguments from the machine once; what it returns is played in every world."""
+
+
+SETTLED_S = 30.0
 
 
 class NotOfferedError(Exception):
@@ -172,6 +176,15 @@ class Machine:
             lines = differences(found[0], other)
             assert lines == [], "\n".join([f"{self._where()}:", *lines, *self._logs()])
         return True
+
+    def await_equal_ends(self) -> None:
+        """Wait until all worlds' partitions end alike: a new leader's high watermark is behind until others fetch."""
+        deadline = time.monotonic() + SETTLED_S
+        for topic in self.model.topics.values():
+            for partition in range(topic.partitions):
+                while len(ends := {log_end(one.admin, topic.name, partition) for one in self.players}) > 1:
+                    assert time.monotonic() < deadline, f"{topic.name}-{partition} ends at {ends}"
+                    time.sleep(0.05)
 
     def _logs(self) -> Iterator[str]:
         """Say what stands at the end of each partition in each world: base offset, records, C for a marker."""
