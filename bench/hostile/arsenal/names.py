@@ -11,6 +11,7 @@ from bifrost.wire.headers import REQUEST_PREFIX
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     ApiVersionsRequest,
+    ConsumerGroupHeartbeatRequest,
     FetchRequest,
     HeartbeatRequest,
     InitProducerIdRequest,
@@ -86,6 +87,21 @@ def many_joins(field: Field) -> Iterator[None]:
     )
     yield
     _numbered(field, join, 3)
+
+
+@attack("members that join a group of the newer protocol, another one each time, with 200 topics", is_warmed=True)
+def many_members(field: Field) -> Iterator[None]:
+    names = [f"{number:03}-{'t' * 96}" for number in range(200)]
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="members",
+        member_id=MARK,
+        member_epoch=0,
+        rebalance_timeout_ms=6000,
+        subscribed_topic_names=names,
+        topic_partitions=[],
+    )
+    yield
+    _numbered(field, beat, 1)
 
 
 @attack("new producer IDs, a new transactional ID each time", is_warmed=True)

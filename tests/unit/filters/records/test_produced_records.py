@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from bifrost.filters.records import record_topics
@@ -5,6 +7,7 @@ from bifrost.filters.records.unenforced_records import UnenforcedPlace
 from bifrost.records.codec.columns import ColumnRecord, Columns, Header
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.needs import TURN
+from bifrost.tenancy.broker_state.broker_state import StateLimits
 from bifrost.transforms.record_transform import Direction, Noted
 from bifrost.transforms.transform_kind import TransformKind
 from bifrost.wire.error_codes import ErrorCode
@@ -25,7 +28,7 @@ from support.stage.playbook import (
     to_client,
 )
 from support.stage.refused_records import answers, refused
-from support.stage.stage import Stage, account
+from support.stage.stage import TENANTS, Stage, account
 
 ORDERS, BILLING = physical_name("acme", "orders"), physical_name("acme", "billing")
 ON_ORDERS = {"topics": ["orders"]}
@@ -114,6 +117,20 @@ def test_records_of_other_topics_keep_their_bytes(stage: Stage) -> None:
     book = stage.play() >> client_sends(request, 12)
 
     assert book << to_broker(expected)
+
+
+def test_where_filters_leave_nothing_to_the_broker_the_answers_of_all_are_told() -> None:
+    no_producers = StateLimits(1, 1, 1, 1, 0, 1)
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], state_limits=no_producers)})
+    filtered(stage, policy(ON_ORDERS, require_key=True))
+    request = produce("orders", "billing", records=batch(key=None))
+    request.topic_data[1].partition_data[0].records = batch(producer=(8, 0, 0))
+
+    book = stage.play() >> client_sends(request, 12)
+
+    text = "the tenant has used 0 producers with an ID, counted for each partition, in the last day, and this cluster"
+    no_room = refused(ErrorCode.POLICY_VIOLATION, f"{text} allows no more (max_producers)")
+    assert book << to_client(answers(("orders", {0: NO_KEYS}), ("billing", {0: no_room})))
 
 
 def test_a_rejected_batch_is_answered_and_other_partitions_go_on(stage: Stage) -> None:
