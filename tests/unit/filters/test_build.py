@@ -14,6 +14,7 @@ from bifrost.filters.groups.moved_subscriptions import MovedSubscriptionsFilter
 from bifrost.filters.left_out.broker_state import (
     CommittedOffsetsFilter,
     JoinedGroupsFilter,
+    LivingMembersFilter,
     ProducersFilter,
     TransactionalIdsFilter,
 )
@@ -98,6 +99,7 @@ STOPPED_OTHERWISE = {
         (CommittedOffsetsFilter, JoinedGroupsFilter, ProducersFilter, TransactionalIdsFilter),
         "a lane lets no request pass for whose entries there is no room",
     ),
+    LivingMembersFilter: "a lane enters the member of each heartbeat that it lets pass",
     ConsumerRegexFilter: "the engine has no physical form of a pattern before the namespace has confined it",
     MovedSubscriptionsFilter: "requests are always decoded, and it asks for the answers that it has to see",
 }
