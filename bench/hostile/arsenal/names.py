@@ -89,7 +89,9 @@ def many_joins(field: Field) -> Iterator[None]:
     _numbered(field, join, 3)
 
 
-@attack("members that join a group of the newer protocol, another one each time, with 200 topics", is_warmed=True)
+@attack(
+    "members that join a group of the newer protocol, another one each time, with 200 topics", is_warmed=True
+)
 def many_members(field: Field) -> Iterator[None]:
     names = [f"{number:03}-{'t' * 96}" for number in range(200)]
     beat = ConsumerGroupHeartbeatRequest(

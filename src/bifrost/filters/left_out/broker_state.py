@@ -183,11 +183,14 @@ def _name_of(request: Any) -> bytes:
 
 
 def _named_topics(request: messages.JoinGroupRequest) -> int:
-    """Return how many topics the subscriptions of a consumer name; what is no subscription is refused later."""
+    """Return how many topics a consumer's subscription names: a coordinator reads that for the assignor it chooses.
+
+    What is no subscription is refused later.
+    """
     if request.protocol_type != _CONSUMER:
         return 0
     told = [one.metadata for one in in_steps(request.protocols)]
-    return sum(min(int.from_bytes(one[_COUNT_AT], "big"), len(one)) for one in told)
+    return max((min(int.from_bytes(one[_COUNT_AT], "big"), len(one)) for one in told), default=0)
 
 
 def _told(request: Any) -> int:
