@@ -328,10 +328,10 @@ class Gateway:
             self.is_ready = self._can_serve()
 
     def _can_serve(self) -> bool:
-        """Whether a client can produce: a cluster answered when last asked, and a listener set leads to a broker."""
+        """Whether a client can produce: a listener set leads to a broker of a cluster that answered when last asked."""
         if self.state is not None and not self.state.is_current:
             return False
-        return self.clusters.is_answering and any(one.leads_to_a_broker for one in self.listeners)
+        return any(one.leads_to_a_broker for one in self.listeners)
 
     async def _drain(self, hurry: asyncio.Event) -> None:
         """Accept nothing new, wait for the answers in flight, and end the connections left after the timeout."""

@@ -79,9 +79,9 @@ class Clusters:
         return frozenset().union(*(one.served_node_ids for one in self))
 
     @property
-    def is_answering(self) -> bool:
-        """Whether at least one cluster answered when it was last asked."""
-        return bool(self._answering)
+    def answering_node_ids(self) -> frozenset[int]:
+        """The node IDs of the brokers known, of the clusters that answered when they were last asked."""
+        return frozenset().union(*(one.node_ids for one in self if one.name in self._answering))
 
     def is_up(self, name: str) -> bool:
         """Whether a cluster answered when it was last asked."""

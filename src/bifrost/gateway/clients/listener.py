@@ -67,10 +67,10 @@ class Listener:
 
     @property
     def leads_to_a_broker(self) -> bool:
-        """Whether a broker that is known has an open port."""
+        """Whether a broker of a cluster that answers has an open port."""
         if self._has_one_port:
-            return None in self._servers and bool(self._gateway.clusters.node_ids)
-        return not self._servers.keys().isdisjoint(self._gateway.clusters.node_ids)
+            return None in self._servers and bool(self._gateway.clusters.answering_node_ids)
+        return not self._servers.keys().isdisjoint(self._gateway.clusters.answering_node_ids)
 
     @property
     def _has_one_port(self) -> bool:

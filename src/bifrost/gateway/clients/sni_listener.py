@@ -31,8 +31,8 @@ class SniListener(Listener):
 
     @property
     def leads_to_a_broker(self) -> bool:
-        """Whether a broker is known: each has a host name."""
-        return bool(self._gateway.clusters.node_ids)
+        """Whether a broker of a cluster that answers is known: each has a host name."""
+        return bool(self._gateway.clusters.answering_node_ids)
 
     def serves(self, tenant: str | None) -> bool:
         """Whether clients under this tenant's names have a place here; None: names without a tenant."""

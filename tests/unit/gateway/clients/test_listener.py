@@ -30,7 +30,8 @@ LISTENER_SET = ListenerSet(
 
 
 def listener(*node_ids: int, listener_set: ListenerSet = LISTENER_SET) -> Listener:
-    clusters = SimpleNamespace(served_node_ids=frozenset(node_ids), node_ids=frozenset(node_ids))
+    ids = frozenset(node_ids)
+    clusters = SimpleNamespace(served_node_ids=ids, node_ids=ids, answering_node_ids=ids)
     gateway: Any = SimpleNamespace(clusters=clusters, shared=Stage().shared)
     return Listener(listener_set, gateway, None)
 
@@ -121,6 +122,16 @@ def test_a_listener_leads_to_a_broker_that_is_known_and_has_a_port(
     one._servers = {None: port} | ({} if served is None else {served: port})
 
     assert one.leads_to_a_broker is leads
+
+
+def test_a_listener_leads_to_no_broker_of_a_cluster_that_does_not_answer() -> None:
+    """The other cluster answers, and its brokers have no port."""
+    one, port = listener(1, 7), cast(Any, None)
+    one._servers = {None: port, 1: port}
+    clusters: Any = one._gateway.clusters
+    clusters.answering_node_ids = frozenset({7})
+
+    assert not one.leads_to_a_broker
 
 
 def test_no_client_is_let_in_while_no_broker_is_known() -> None:
