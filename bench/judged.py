@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.goals import Goal, as_markdown
+from bench.goals import Goal, as_markdown, kept_in
 from bench.machine import Machine
-from bench.page import replace_between
+from bench.page import DOCS, between, replace_between
 from bench.table import Table
 
 PAGE = "performance.md"
@@ -29,7 +29,7 @@ def run_judged(
     """
     parser = argparse.ArgumentParser(prog=f"make bench-{section}", description=description)
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
-    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal is missed")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a goal fell")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the tables to a folder's page")
     options = parser.parse_args()
     machine = Machine.now()
@@ -37,14 +37,17 @@ def run_judged(
     with ExitStack() as running:
         tables = measure(running, options.quick)
     machine = machine.after()
-    goals = judge(tables)
+    goals, gates = judge(tables), kept_in(between((DOCS / PAGE).read_text("utf-8"), section))
     parts = [f"{machine}. {machine.load}.", as_markdown(goals), *(one.as_markdown() for one in tables)]
     text = "\n\n".join(parts)
     print(f"\n{text}")
     if options.plot:
         page = options.plot / PAGE
         page.write_text(replace_between(page.read_text("utf-8"), section, text), "utf-8")
-    missed = [one for one in goals if not one.is_kept]
-    for one in missed:
-        print(f"missed  {one}")
-    return 1 if options.check and missed else 0
+    fallen = False
+    for one in goals:
+        if not one.is_kept:
+            is_gate = (one.what, one.unit) in gates  # It is kept by what the page has.
+            fallen |= is_gate
+            print(f"{'fell  ' if is_gate else 'missed'}  {one}")
+    return 1 if options.check and fallen else 0

@@ -1,5 +1,9 @@
 """Puts figures between two comments of a Markdown page, so that a command writes what a person need not copy."""
 
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+
 
 class PageError(Exception):
     """The page has no place for the figures."""

@@ -1,7 +1,9 @@
+import pytest
 from bench import goals
-from bench.__main__ import DOCS, PAGE
+from bench.__main__ import PAGE
 from bench.goals import Goal, as_markdown, judge, kept_in
-from bench.page import between
+from bench.page import DOCS, between
+from bench.stalls import kept_rows
 from bench.table import Table
 
 
@@ -130,3 +132,19 @@ def test_the_page_of_figures_has_gates() -> None:
     page = (DOCS / PAGE).read_text("utf-8")
 
     assert len(kept_in(between(page, "figures"))) > 20
+
+
+def test_rows_of_stalls_without_a_miss_are_gates() -> None:
+    page = (DOCS / PAGE).read_text("utf-8")
+    rows = kept_rows(between(page, "stalls"))
+
+    assert ("1", "watch of files") in rows
+    assert ("10,000", "reload") not in rows
+    assert len(rows) > 10
+
+
+@pytest.mark.parametrize("section", ["single-address", "virtual"])
+def test_each_section_with_goals_has_gates(section: str) -> None:
+    page = (DOCS / PAGE).read_text("utf-8")
+
+    assert len(kept_in(between(page, section))) >= 5
