@@ -1,6 +1,7 @@
 """Names matched by a tree of nodes; the trees of whole patterns are compared with RE2/J in tests/golden."""
 
 import re
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -16,6 +17,7 @@ from bifrost.tenancy.regex_matcher import (
     TooManySteps,
     matching,
 )
+from bifrost.wire.steps import set_pause
 
 A, B = span(ord("a"), ord("a")), span(ord("b"), ord("b"))
 NAMES = ["".join(chars) for length in range(5) for chars in product("ab-", repeat=length)]
@@ -91,3 +93,28 @@ def test_a_pattern_with_many_ways_has_few_steps_left() -> None:
 
     with pytest.raises(TooManySteps):
         matching(ways, ["a" * 200], "_")
+
+
+@pytest.fixture
+def pauses() -> Iterator[list[None]]:
+    """An entry for each time at which the work could have paused."""
+    found: list[None] = []
+    set_pause(lambda: found.append(None))
+    yield found
+    set_pause(None)
+
+
+ANY_NAME = Times(WORD, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("node", "names", "least"),
+    [(ANY_NAME, 2_000, 200), (Times(A, 1_900, 1_900), 1, 40), (Times(Times(A, 0, 1), 400, 400), 1, 25)],
+    ids=["many names", "a long program", "many ways"],
+)
+def test_it_pauses_between_names_and_while_the_program_is_written(
+    pauses: list[None], node: Node, names: int, least: int
+) -> None:
+    matching(node, ["name"] * names, "_")
+
+    assert len(pauses) >= least
