@@ -1,7 +1,8 @@
 """What an operator may switch on beside what every gateway has, for attacks on it: the attacker may use all of it.
 
 A shared state, ACLs that the attacker administers, quotas and users that it makes, virtual partitions, filters of
-records, a single address for all brokers, and the admin API, whose tokens it does not have.
+records, a single address for all brokers, the admin API, whose tokens it does not have, and a second tenant of its own,
+whose topics are listed.
 """
 
 import base64
@@ -25,6 +26,10 @@ DIVISIONS = [
 ]
 MASKED, SEALED = "masked", "sealed"
 """Topics whose records filters change: fields of JSON values, and whole batches."""
+LISTED = "listed"
+"""A tenant with a list of topics, and its user, whose password is the attacker's."""
+LISTED_TOPICS = tuple(f"orders.eu-{number % 7}.part_{number:04d}" for number in range(2000))
+"""The gateway matches patterns with them itself. As many as the steps of a match are enough for (`MAX_STEPS`)."""
 USER_PREFIX = "made-by-attacker-"
 
 
@@ -75,7 +80,12 @@ def add_features(
         ],
     }
     own["virtual_partitions"] = DIVISIONS
-    own["filters"] = [
+    own["filters"] = _filters()
+    configuration["tenants"].append(_listed_tenant(f"{tenant}.password"))
+
+
+def _filters() -> list[dict[str, Any]]:
+    return [
         {
             "name": "Masking",
             "config": {"fields": [{"path": "secret", "action": "set_null"}]},
@@ -87,6 +97,14 @@ def add_features(
             "rules": [{"topics": [SEALED]}],
         },
     ]
+
+
+def _listed_tenant(password_file: str) -> dict[str, Any]:
+    return {
+        "name": LISTED,
+        "allowed_topics": list(LISTED_TOPICS),
+        "auth": {"credentials": [{"username": LISTED, "password_file": password_file}]},
+    }
 
 
 def start_control(running: ExitStack, config: Path, port: int, log_file: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from bench.certificates import HOST
 from bench.client import RawClient
 from bench.frames import request_frame
+from bench.hostile.features import LISTED
 from bench.hostile.line import Flood, Line
 from bifrost.wire.message import Message
 
@@ -83,6 +84,8 @@ class Sent:
     slowest_s: float = 0.0
     """Of all answers, and to what."""
     slowest: str = ""
+    left_out: int = 0
+    """How many requests that every run has to send were not sent in time: then the run says nothing of them."""
     notes: list[str] = field(default_factory=list)
     pace: dict[int, list[int]] = field(default_factory=dict)
     """By the number of the bucket: connections opened, bytes sent."""
@@ -157,15 +160,17 @@ class Field:
         is_broker: bool = True,
         is_open: bool = False,
         is_single: bool = False,
+        is_listed: bool = False,
     ) -> Line:
-        """Open a connection that is ready for requests."""
+        """Open a connection that is ready for requests; `is_listed`: of the attacker's tenant with listed topics."""
         if is_single:
             return self._counted(self._log_in(self.target.single_port))
         port = self.target.open_port if is_open else self.target.tls_port if tls else self.target.plain_port
         port += self.target.node_id if is_broker else 0
         if not login or is_open:
             return Line(self.raw(tls=tls, port=port), self.count)
-        return self._counted(self._log_in(port, self.context if tls else None), 600 * tls)
+        user = LISTED if is_listed else self.target.user
+        return self._counted(self._log_in(port, self.context if tls else None, user), 600 * tls)
 
     def _counted(self, client: RawClient, handshake: int = 0) -> Line:
         self.sent.connections += 1
@@ -183,8 +188,11 @@ class Field:
     def _source(self) -> tuple[str, int] | None:
         return (self.target.source, 0) if self.target.source else None
 
-    def _log_in(self, port: int, context: ssl.SSLContext | None = None) -> RawClient:
-        return RawClient(HOST, port, self.target.credentials, context, source=self.target.source)
+    def _log_in(self, port: int, context: ssl.SSLContext | None = None, user: str = "") -> RawClient:
+        credentials = self.target.credentials
+        if credentials and user:
+            credentials = user, credentials[1]
+        return RawClient(HOST, port, credentials, context, source=self.target.source)
 
     # -- sending
 
@@ -200,8 +208,12 @@ class Field:
         reads: bool = True,
         is_endless: bool = True,
         **line: bool,
-    ) -> None:
-        """Send frames again and again, each connection with `depth` in flight, until it is over."""
+    ) -> set[str]:
+        """Send frames again and again, each connection with `depth` in flight, until it is over.
+
+        Returns:
+            The labels of frames that were answered.
+        """
         flood = Flood(
             lambda: self.line(**line),
             _labelled(itertools.cycle(frames) if is_endless else frames),
@@ -218,6 +230,7 @@ class Field:
             sent.closed += flood.closed
             if flood.slowest[0] > sent.slowest_s:
                 sent.slowest_s, sent.slowest = flood.slowest
+        return flood.answered
 
     def hold(self, lines: list[Any]) -> None:
         """Do nothing until it is over, then close."""

@@ -30,6 +30,8 @@ class Line:
         self._head = bytearray()
         self._left = 0
         self.answers = 0
+        self.answered: set[str] = set()
+        """Labels of what was answered."""
         self.slowest: tuple[float, str] = (0.0, "")
 
     @property
@@ -95,6 +97,7 @@ class Line:
         self.answers += 1
         if self._sent_at:
             label, at = self._sent_at.popleft()
+            self.answered.add(label)
             self.slowest = max(self.slowest, (time.monotonic() - at, label))
 
 
@@ -110,6 +113,8 @@ class Flood:
         self._retry_at = 0.0
         self._has_frames = True
         self.closed = self.answers = self.given = 0
+        self.answered: set[str] = set()
+        """Labels of what was answered."""
         self.slowest: tuple[float, str] = (0.0, "")
 
     def run(self, goes_on: Callable[[], bool]) -> None:
@@ -163,6 +168,7 @@ class Flood:
 
     def _note(self, line: Line) -> None:
         self.answers += line.answers
+        self.answered |= line.answered
         self.slowest = max(self.slowest, line.slowest)
 
 

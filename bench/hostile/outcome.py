@@ -90,6 +90,8 @@ class Outcome:
             missed.append("broker")
         if self.broken:
             missed.append(self.broken)
+        if self.sent.left_out:
+            missed.append(f"{self.sent.left_out} not sent")
         return missed
 
     def cells(self, mark: str = "") -> list[str]:

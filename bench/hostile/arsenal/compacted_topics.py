@@ -1,14 +1,11 @@
 """Compacted topics with virtual partitions: the gateway unpacks each batch and writes each key anew."""
 
 import contextlib
-import gzip
 import time
 from collections.abc import Iterator
 
-import cramjam
-
 from bench.frames import fetch, produce, record_batch, request_frame
-from bench.hostile.arsenal.records import GZIP, ZSTD, bomb, record_of
+from bench.hostile.arsenal.records import CODECS, bomb, packed, record_of
 from bench.hostile.arsenal.virtual_topics import UNPACKED
 from bench.hostile.attack import attack
 from bench.hostile.features import COMPACTED, SHARED_BY
@@ -41,8 +38,8 @@ def _small_records(field: Field, key: bytes | None) -> bytes:
 def compacted_bombs(field: Field) -> Iterator[None]:
     _create(field)
     record, now_ms, frames = record_of(field.size(UNPACKED), b"k"), int(time.time() * 1000), []
-    for codec, packed in ((GZIP, gzip.compress(record, 9)), (ZSTD, bytes(cramjam.zstd.compress(record, 3)))):
-        one = bomb(codec, packed, timestamp_ms=now_ms)
+    for codec in CODECS:
+        one = bomb(codec, packed(codec, record), timestamp_ms=now_ms)
         frames += [field.frame(produce(COMPACTED, b"", 9, index, one), 9) for index in range(4)]
     yield
     field.flood(frames, connections=4)

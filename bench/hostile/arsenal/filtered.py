@@ -4,10 +4,8 @@ import gzip
 import time
 from collections.abc import Iterator
 
-import cramjam
-
 from bench.frames import fetch, produce, record_batch, request_frame
-from bench.hostile.arsenal.records import GZIP, ZSTD, bomb, malformed, record_of, undecompressible, zigzag
+from bench.hostile.arsenal.records import GZIP, bomb, bombs, malformed, undecompressible, zigzag
 from bench.hostile.attack import attack
 from bench.hostile.features import MASKED, SEALED
 from bench.hostile.field import Field
@@ -34,8 +32,8 @@ def _record(value: bytes) -> bytes:
 @attack("batches of 30 MiB of zeros, compressed, that are to be encrypted or masked", has_features=True)
 def filtered_bombs(field: Field) -> Iterator[None]:
     _make_topics(field)
-    record = record_of(field.size(UNPACKED))
-    batches = [bomb(GZIP, gzip.compress(record, 9)), bomb(ZSTD, bytes(cramjam.zstd.compress(record, 3)))]
+    size = field.size(UNPACKED)
+    batches = bombs(size, size).values()
     frames = [field.frame(produce(topic, b"", 9, 0, one), 9) for one in batches for topic in (SEALED, MASKED)]
     yield
     field.flood(frames, connections=2)

@@ -1,8 +1,13 @@
-"""Patterns that take long to read, to confine or to match: the brokers' RE2/J and the gateway's own reader of them."""
+"""Patterns that take long to read, to confine or to match: for the brokers' RE2/J, and for the gateway's own reader of
+them and its own matcher (`tenancy/regex_matcher.py`), which a tenant with a list of topics needs.
+"""
 
+import itertools
+import re
 from collections.abc import Iterator
 
 from bench.hostile.attack import attack
+from bench.hostile.features import LISTED_TOPICS
 from bench.hostile.field import Field
 from bifrost.wire.messages import ConsumerGroupHeartbeatRequest, ListTransactionsRequest
 
@@ -34,6 +39,35 @@ def bombs(size: int) -> dict[str, str]:
     }
 
 
+def matched_bombs() -> dict[str, str]:
+    """Return patterns that the gateway reads to their end and then matches with listed topics, by what is bad."""
+    characters = "".join(dict.fromkeys("orders.eu-part_0123456789"))
+    return {
+        "all": ".*",
+        "none": "x.*",
+        "ends": "(.$?){400}",
+        "counted repeats": "(.{1,30}){1,30}",
+        "repeats of repeats": "((.{1,9}){1,9}){1,9}",
+        "optional characters": "(.?){600}",
+        "optional tails": "(.*.?){200}x",
+        "alternatives": f"({'|'.join(f'.*{re.escape(one)}' for one in characters)}){{15}}",
+        "classes": "(" + "|".join(f"[{chr(97 + number % 26)}-z0-9._-]" for number in range(300)) + ")*",
+        "boundaries": r"(\b.?|\B.?){200}",
+        "case folding": "(?i)([a-z.0-9_-]?){600}",
+        "subsets": ".*[0-4].{1,5}.*[e-p].{20}|.*[aeiou].{15}",
+        "long literal": "a" * 1900,
+        "empty groups": "(?:)" * 990 + "x",
+        "long names": "|".join(one + "." for one in LISTED_TOPICS[:60]),
+    }
+
+
+def renewed(patterns: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield patterns again and again, another one each time: the gateway remembers what became of a pattern."""
+    for number in itertools.count():
+        for what, pattern in patterns.items():
+            yield what, f"{pattern}|{number}"
+
+
 def _heartbeat(field: Field, pattern: str, number: int) -> bytes:
     beat = ConsumerGroupHeartbeatRequest(
         group_id=f"patterns{number}",
@@ -63,6 +97,19 @@ def short_pattern_bombs(field: Field) -> Iterator[None]:
     ]
     yield
     field.flood(frames, connections=4)
+
+
+@attack(
+    "costly patterns, another one each time, that the gateway itself matches with a list of 2,000 topics",
+    seconds=8,
+    is_warmed=True,
+    has_features=True,
+)
+def listed_pattern_bombs(field: Field) -> Iterator[None]:
+    numbers = {what: 200 + number for number, what in enumerate(matched_bombs())}
+    frames = ((what, _heartbeat(field, one, numbers[what])) for what, one in renewed(matched_bombs()))
+    yield
+    field.flood(frames, connections=4, is_endless=False, is_listed=True)
 
 
 @attack("transactions listed by costly patterns", seconds=8)

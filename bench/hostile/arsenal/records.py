@@ -10,10 +10,13 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from bench.frames import LONG_AGO_MS, produce, record_batch
 from bench.hostile.attack import attack
 from bench.hostile.field import Field
+from bifrost.records.codec.compression import NAMES, compress
 
 BOMB_BYTES = 200 << 20
 _CRC_AT, _ATTRIBUTES_AT, _RECORDS_AT = 17, 21, 61
-GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+CODECS = GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+SNAPPY_BOMB_BYTES = 20 << 20
+"""snappy makes a twentieth of zeros: what a broker takes as a batch, 1 MiB, has no more of them."""
 
 
 def bomb(
@@ -95,15 +98,30 @@ def malformed() -> dict[str, bytes]:
     return found
 
 
-@attack("compressed batches of 200 MiB of zeros: gzip, zstd")
+def bombs(size: int, snappy_size: int) -> dict[str, bytes]:
+    """Return a batch of each codec, small outside, whose one record has `size` or, with snappy, `snappy_size` bytes."""
+    record, of_snappy = record_of(size), record_of(snappy_size)
+    level = 19 if size == BOMB_BYTES else 3
+    return {
+        NAMES[codec]: bomb(codec, packed(codec, of_snappy if codec == SNAPPY else record, level))
+        for codec in CODECS
+    }
+
+
+def packed(codec: int, record: bytes, zstd_level: int = 3) -> bytes:
+    """Return a record packed as small as it goes."""
+    if codec == GZIP:
+        return gzip.compress(record, 9)
+    return bytes(cramjam.zstd.compress(record, zstd_level)) if codec == ZSTD else compress(codec, record)
+
+
+@attack("compressed batches of 200 MiB of zeros (gzip, lz4, zstd), or of 20 MiB (snappy)")
 def decompression_bombs(field: Field) -> Iterator[None]:
-    record = record_of(field.size(BOMB_BYTES))
-    batches = [
-        bomb(GZIP, gzip.compress(record, 9)),
-        bomb(ZSTD, bytes(cramjam.zstd.compress(record, 19 if field.target.scale == 1 else 3))),
+    found = bombs(field.size(BOMB_BYTES), field.size(SNAPPY_BOMB_BYTES))
+    frames = [
+        (name, field.frame(produce(field.target.topic, b"", 9, 0, one), 9)) for name, one in found.items()
     ]
-    frames = [field.frame(produce(field.target.topic, b"", 9, 0, one), 9) for one in batches]
-    field.note("batches of " + ", ".join(f"{len(one) >> 10} KiB" for one in batches))
+    field.note("batches of " + ", ".join(f"{len(one) >> 10} KiB ({name})" for name, one in found.items()))
     yield
     field.flood(frames, connections=2)
 

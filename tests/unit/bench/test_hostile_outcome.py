@@ -44,6 +44,7 @@ def test_an_attack_that_is_not_felt_misses_nothing() -> None:
         ("memory", {"used": replace(GOOD.used, memory_mib=201)}),
         ("broker", {"used": replace(GOOD.used, broker_cpu_s=1.4)}),
         ("port plain dead", {"broken": "port plain dead"}),
+        ("7 not sent", {"sent": Sent(left_out=7)}),
     ],
 )
 def test_each_goal_can_be_missed(goal: str, change: dict[str, object]) -> None:
