@@ -28,6 +28,7 @@ from bifrost.wire.messages import (
     HeartbeatRequest,
     MetadataRequest,
 )
+from support.brokers.kafka_versions import brokers_under_test
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import await_topic, fetch_request
@@ -35,7 +36,7 @@ from support.clients.routed_client import RoutedClient
 from support.forgery.attackers import ATTACKERS, Attack
 from support.forgery.forged_requests import Loot, Own
 from support.forgery.victim import BusyVictim
-from support.gateways.gateway_process import HOST, GatewayProcess
+from support.gateways.gateway_process import ACME, GLOBEX, HOST, INITECH, GatewayProcess
 from support.physical_names import physical_name, prefix_of
 
 PAIRS, ROUNDS = 200, 4
@@ -122,6 +123,25 @@ class Herd:
         assert {topic.error_code for topic in created.topics} == {ErrorCode.NONE}
         await_topic(self._client, topics[-1].name)
         self._topics += [(topic.name, topic.topic_id) for topic in created.topics]
+
+
+@pytest.fixture(scope="module", params=["no journal", "journal"])
+def gateway(
+    request: pytest.FixtureRequest,
+    gateway: GatewayProcess,
+    kafka: EmbeddedKafka,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[GatewayProcess]:
+    """The gateway of all tests, which has no journal, and then one that writes down whose topic was named."""
+    if request.param == "no journal":
+        yield gateway
+        return
+    directory, brokers = tmp_path_factory.mktemp("journalling"), brokers_under_test()
+    tenants, journal = (ACME, GLOBEX, INITECH), {"gateway_id": "timing"}
+    with GatewayProcess(
+        directory, kafka.bootstrap, tenants=tenants, brokers=brokers, proxy={"journal": journal}
+    ) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -21,9 +22,11 @@ from support.clients.pinging import pinging
 from support.clients.raw_client import RawClient, request_frame
 from support.gateways.admin_port import value
 from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_process import GatewayProcess
 
 MAX_STALL_S = 0.03
 """CPU time of the longest turn. The goal is 10 ms; this leaves room for a machine that runs other tests as well."""
+MIB = 1 << 20
 
 
 def keys(count: int) -> list[str]:
@@ -43,6 +46,12 @@ def metadata(count: int) -> Message:
 def produce(count: int) -> Message:
     data = ProduceRequest.TopicProduceData
     return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[data(name=name) for name in keys(count)])
+
+
+def produce_long_names(count: int) -> Message:
+    data = ProduceRequest.TopicProduceData
+    topics = [data(name=f"{number:0123x}") for number in range(count)]
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
 
 
 def create(count: int) -> Message:
@@ -65,6 +74,29 @@ def offset_fetch(count: int) -> Message:
     return OffsetFetchRequest(groups=[group(group_id="g", topics=topics)])
 
 
+def start_crowded(start_gateway: StartGateway) -> GatewayProcess:
+    """Start a gateway with a journal, whose requests may have as many items as there may be for any tenant."""
+    journal = {"gateway_id": "crowd", "interval_ms": 300}
+    return start_gateway(has_admin=True, proxy={"journal": journal}, limits={"max_partitions": 50_000})
+
+
+@contextmanager
+def no_other_waits(gateway: GatewayProcess) -> Iterator[None]:
+    """Check that no turn of the event loop is long meanwhile, and that another tenant is answered."""
+
+    def longest_turn_s() -> float:
+        labels = {"worker": "", "clock": "cpu", "since": "scrape"}
+        return value(gateway, "bifrost_event_loop_stall_largest_seconds", **labels)
+
+    with pinging(gateway, "globex") as taken:
+        time.sleep(0.3)
+        longest_turn_s()  # What the start took is not meant.
+        yield
+        time.sleep(0.1)
+    assert longest_turn_s() < MAX_STALL_S
+    assert len(taken) > 10
+
+
 @pytest.mark.parametrize(
     ("build", "version", "items"),
     [
@@ -72,6 +104,7 @@ def offset_fetch(count: int) -> Message:
         pytest.param(find_coordinators, 4, 150_000, id="FindCoordinator beyond the limit"),
         pytest.param(metadata, 9, 20_000, id="Metadata"),
         pytest.param(produce, 9, 100_000, id="Produce"),
+        pytest.param(produce_long_names, 9, 99_900, id="Produce with 12 MiB of names"),
         pytest.param(create, 5, 10_000, id="CreateTopics"),
         pytest.param(describe_configs, 4, 2_000, id="DescribeConfigs"),
         pytest.param(offset_fetch, 8, 30_000, id="OffsetFetch"),
@@ -80,28 +113,37 @@ def offset_fetch(count: int) -> Message:
 def test_a_large_request_keeps_no_other_client_waiting(
     start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int
 ) -> None:
-    journal = {"gateway_id": "crowd", "interval_ms": 300}
-    # As many items as there may be for any tenant.
-    limits = {"max_partitions": 50_000}
-    gateway = start_gateway(has_admin=True, proxy={"journal": journal}, limits=limits)
-
-    def longest_turn_s() -> float:
-        labels = {"worker": "", "clock": "cpu", "since": "scrape"}
-        return value(gateway, "bifrost_event_loop_stall_largest_seconds", **labels)
-
+    gateway = start_crowded(start_gateway)
     with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as attacker:
         attacker.request(MetadataRequest(topics=[]), 9)
         frame = request_frame(build(items), version, 77)
-        with pinging(gateway, "globex") as taken:
-            time.sleep(0.3)
-            longest_turn_s()  # What the start took is not meant.
+        with no_other_waits(gateway):
             attacker.send_bytes(frame)
             assert attacker.receive_frame()[:4] == (77).to_bytes(4, "big")
-            time.sleep(0.1)
-        longest = longest_turn_s()
 
-    assert longest < MAX_STALL_S
-    assert len(taken) > 10
+
+@pytest.mark.parametrize(
+    ("build", "version", "items", "mib"),
+    [
+        pytest.param(find_coordinators, 4, 720_000, 4, id="FindCoordinator"),
+        pytest.param(produce, 9, 1_550_000, 12, id="Produce"),
+    ],
+)
+def test_a_request_too_large_to_be_answered_ends_its_connection_alone(
+    start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int, mib: int
+) -> None:
+    """Kafka's answer has no place for an error of the whole, so the gateway closes the connection at little cost."""
+    gateway = start_crowded(start_gateway)
+    frame = request_frame(build(items), version, 77)
+    assert mib * MIB < len(frame) < (mib + 1) * MIB
+
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as attacker:
+        since = gateway.mark()
+        with no_other_waits(gateway):
+            attacker.send_bytes(frame)
+            assert attacker.receives_end()
+
+    gateway.await_event(since, event="connection_ended", reason="frame_too_large", tenant="acme")
 
 
 def test_more_names_than_a_request_may_have_are_refused_and_the_connection_goes_on(
