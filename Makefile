@@ -144,7 +144,8 @@ THREE := BIFROST_TEST_BROKERS=3 $(BIN)/python -m pytest -n 0 -o timeout=900
 three-brokers: $(VENV)/.dev
 	$(THREE) $(FORGERY)/test_forged_requests.py
 	$(THREE) $(FORGERY) $(addprefix --ignore=$(FORGERY)/,test_forged_requests.py test_forgeries_bite.py)
-	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions taint faults/test_killed_brokers.py)
+	$(THREE) $(addprefix tests/kafka/,equivalence differential transactions faults/test_killed_brokers.py)
+	BIFROST_TAINT_LOSSES=1 $(THREE) tests/kafka/taint
 
 # Behind a single address of three brokers: forged requests, one broker away, taint, and the suites of the clients. `make test` has
 # tests/kafka/single. Two tests of clients are left out that read at once, after acks=1, what only one of three brokers has.

@@ -10,7 +10,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -29,6 +29,7 @@ LARGE_BURST, LARGE_AHEAD = 20, 200
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 AHEAD = 4_000
 """Records written that may not be read yet."""
+DELIVERY_TIMEOUT_MS = 600_000
 
 
 def _producer(side: Side, stream: str, **options: Any) -> Producer:
@@ -282,25 +283,31 @@ async def _aiokafka(side: Side, stop: threading.Event) -> int:
 def kafka_python_compressed(side: Side, stop: threading.Event) -> int:
     """kafka-python, with compression: what is in its batches is seen in the records alone."""
     topic = side.own_topics[1]
-    common = side.endpoint.for_python | {"client_id": side.named("packer")}
+    # By default it waits up to 30 s before it connects again to a broker that was lost.
+    common = side.endpoint.for_python | {"client_id": side.named("packer"), "reconnect_backoff_max_ms": 1000}
     read: list[tuple[bytes, bytes, str]] = []
     sent = 0
-    with (
-        closing(
-            KafkaProducer(compression_type="gzip", linger_ms=5, enable_idempotence=True, **common)
-        ) as producer,
-        closing(
-            KafkaConsumer(
-                topic,
-                group_id=side.named("unpackers"),
-                auto_offset_reset="earliest",
-                enable_auto_commit=False,
-                # Seen under load: who led before it had the topic's metadata got no partitions. Ask often.
-                metadata_max_age_ms=1000,
-                **common,
-            )
-        ) as consumer,
-    ):
+    producer = KafkaProducer(
+        compression_type="gzip",
+        linger_ms=5,
+        enable_idempotence=True,
+        # It may take longer to lose and start three brokers; no record may be given up meanwhile.
+        delivery_timeout_ms=DELIVERY_TIMEOUT_MS,
+        **common,
+    )
+    with ExitStack() as stack:
+        # Without a time limit it waits for ever for what it cannot deliver.
+        stack.callback(producer.close, timeout=WAIT_S)
+        consumer = KafkaConsumer(
+            topic,
+            group_id=side.named("unpackers"),
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            # Seen under load: who led before it had the topic's metadata got no partitions. Ask often.
+            metadata_max_age_ms=1000,
+            **common,
+        )
+        stack.enter_context(closing(consumer))
         deadline = None
         while deadline is None or (len(read) < sent and time.monotonic() < deadline):
             if not stop.is_set():

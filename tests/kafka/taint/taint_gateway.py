@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -21,6 +21,7 @@ from bifrost.wire.messages import DescribeClusterRequest, MetadataRequest
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import metadata_of, records_of, topic_id_of
+from support.clients.record_batches import read_batches
 from support.clients.routed_client import RoutedClient
 from support.gateways.gateway_process import HOST
 from support.moved_topics import WITHIN_S, MovedTopics
@@ -62,12 +63,19 @@ def share_topics(shares: MovedTopics, sides: Iterable[Side]) -> None:
 
 
 def records_told(broker: Endpoint, topic: str) -> bytes:
-    """Return the records of a topic of the gateway's, unpacked."""
+    """Return all records of a topic of the gateway's, as they are stored and unpacked."""
     with RoutedClient(broker) as client:
         (found,) = metadata_of(client, topic)
-        batches = [records_of(client, topic, one.partition_index) for one in found.partitions]
-    # The last batch of each partition may be cut off.
-    return b"".join((*batches, *(records for one in batches for _, records in unpacked_batches(one))))
+        parts = [part for one in found.partitions for part in _parts(client, topic, one.partition_index)]
+    return b"".join((*parts, *(records for one in parts for _, records in unpacked_batches(one))))
+
+
+def _parts(client: RoutedClient, topic: str, partition: int) -> Iterator[bytes]:
+    """Yield the batches of a partition, a Fetch of them at a time; the last of each may be cut off."""
+    offset = 0
+    while part := records_of(client, topic, partition, offset):
+        yield part
+        offset = max(batch.base_offset + batch.last_offset_delta + 1 for batch in read_batches(part))
 
 
 def upstream_secrets(kafka: EmbeddedKafka, gateway_topics: Mapping[str, bytes]) -> list[Secret]:

@@ -6,19 +6,15 @@ under which both share a topic. The clients reach the gateway through a tap, whi
 are searched unpacked as well. BIFROST_TAINT_S sets for how many seconds they work at least, BIFROST_TAINT_ROUNDS how
 often each attacker plays all its requests, and BIFROST_TAINT_GIB how much is delivered at least (`make taint`); memory
 grows with it, as all is kept until the search. With three brokers one was killed and came back before; with
-BIFROST_TAINT_LOSSES=1 each of them is killed while they work.
+BIFROST_TAINT_LOSSES=1 (`make three-brokers`) each of them is killed while they work.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -40,6 +36,7 @@ from taint_numbers import COUNTS, EPOCHS, grow, numbers_told, raise_epoch
 from taint_search import Exposure, Secret, exposures, exposures_of, id_secrets
 from taint_secrets import secrets_of
 from taint_side import Side
+from taint_work import LOSES, LOSSES_S, MAX_SHOWN, Job, Shift, again
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
@@ -61,15 +58,11 @@ from support.physical_names import MARK, physical_name, prefix_of
 WORK_S = float(os.environ.get("BIFROST_TAINT_S", "15"))
 WORK_ROUNDS = int(os.environ.get("BIFROST_TAINT_ROUNDS", "1"))
 WORK_BYTES = int(float(os.environ.get("BIFROST_TAINT_GIB", "0")) * (1 << 30))
-LOSES = "BIFROST_TAINT_LOSSES" in os.environ
-LIMIT_S = 180 + 4 * WORK_S + 300 * WORK_ROUNDS * brokers_under_test() + 600 * LOSES + 3 * WORK_BYTES / 1e6
+LIMIT_S = 180 + 4 * WORK_S + 300 * WORK_ROUNDS * brokers_under_test() + LOSSES_S + 3 * WORK_BYTES / 1e6
 """More than it takes on a busy machine: a round some minutes, a megabyte a second."""
-WORKED = tuple(stream for stream in STREAMS if not (LOSES and stream is confluent_transactions))
+IN_CALM = (confluent_transactions,)
 """librdkafka 2.16 does not always get over the loss of a coordinator in a transaction, without a gateway as well: it
 hangs or is fenced. What Kafka's own clients do in transactions meanwhile is in `test_killed_brokers.py`."""
-CALM_S = 20.0
-"""How long what clients do may fail after a broker is back."""
-MAX_SHOWN = 5
 LEAST_RECORDS, LEAST_BYTES, LEAST_API_KEYS = 5_000, 5_000_000, 40
 
 _log = logging.getLogger(__name__)
@@ -132,13 +125,13 @@ def make_party(gateway: GatewayProcess, side: Side, counts: tuple[int, ...], epo
     return Party(side, victim, counts, epoch)
 
 
-def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[threading.Event], int]]:
+def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Job]:
     """All that one tenant does at once."""
     assert party.loot is not None
     endpoint = gateway.broker_endpoint(party.side.name)
     own = make_own(party.side, endpoint)
     side = party.side
-    streams = (*WORKED, confluent_large) if WORK_BYTES else WORKED
+    streams = (*STREAMS, confluent_large) if WORK_BYTES else STREAMS
     jobs = {work.__name__: partial(work, side) for work in streams}
     begun_anew = {work.__name__: partial(work, side) for work in (confluent_admin, python_admin)}
     begun_anew["grow"] = partial(grow, endpoint, party.victim.topic, party.counts[1:])
@@ -146,72 +139,26 @@ def jobs_of(party: Party, gateway: GatewayProcess) -> dict[str, Callable[[thread
     return jobs | {name: partial(again, side, job) for name, job in begun_anew.items()}
 
 
-def again(side: Side, job: Callable[[threading.Event], int], stop: threading.Event) -> int:
-    """Do a job, from its beginning when it fails while a broker is away: it asks without a client's retries."""
-    while True:
-        try:
-            return job(stop)
-        except Exception:
-            if not side.disturbed.is_set():
-                raise
-            if stop.is_set():
-                return 0
-            time.sleep(0.5)
-
-
 def work(gateway: GatewayProcess, parties: tuple[Party, Party], tap: Tap, kafka: EmbeddedKafka) -> None:
     """Let both tenants work at once, until enough was done."""
-    stop = threading.Event()
-    jobs = [(party, jobs_of(party, gateway)) for party in parties]
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(max_workers=32))
-        stack.callback(stop.set)
-        futures = {
-            (party.side.name, name): pool.submit(job, stop)
-            for party, named in jobs
-            for name, job in named.items()
-        }
+    jobs = {
+        (party.side.name, name): job for party in parties for name, job in jobs_of(party, gateway).items()
+    }
+    in_calm = [(party.side.name, stream.__name__) for party in parties for stream in IN_CALM]
+    with Shift(jobs, in_calm) as shift:
         start = time.monotonic()
-
-        def go_on(until: Callable[[], bool]) -> None:
-            while not until() and not any(future.done() for future in futures.values()):
-                time.sleep(0.05)
-
         # The victims ask without retries: they are over before a broker is lost.
         with BusyVictim(parties[0].victim) as first, BusyVictim(parties[1].victim) as second:
-            go_on(lambda: time.monotonic() > start + WORK_S)
+            shift.go_on(lambda: time.monotonic() > start + WORK_S)
         first.check()
         second.check()
         if LOSES:
-            lose_each(kafka, gateway, parties, go_on)
-        go_on(lambda: sum(len(one.received) for one in list(tap.connections)) >= WORK_BYTES)
+            shift.lose_each(kafka, [party.side for party in parties])
+        shift.go_on(lambda: sum(len(one.received) for one in list(tap.connections)) >= WORK_BYTES)
         _log.info("worked for %.0f s", time.monotonic() - start)
-        stop.set()
-        for party, named in jobs:
-            for name in named:
-                # Attackers play their rounds to the end, alone at last.
-                party.records[name] = futures[party.side.name, name].result(LIMIT_S)
-
-
-def lose_each(
-    kafka: EmbeddedKafka,
-    gateway: GatewayProcess,
-    parties: tuple[Party, Party],
-    go_on: Callable[[Callable[[], bool]], None],
-) -> None:
-    """Kill one broker after the other while everything goes on."""
-    loss = BrokerLoss(
-        kafka, lambda: [gateway.endpoint(party.side.name) for party in parties], elects_first=False
-    )
-    for party in parties:
-        party.side.disturbed.set()
-    for node_id in kafka.node_ids:
-        with loss.without(node_id):
-            time.sleep(1)
-    calm = time.monotonic() + CALM_S
-    go_on(lambda: time.monotonic() > calm)
-    for party in parties:
-        party.side.disturbed.clear()
+        for (name, job), records in shift.end(LIMIT_S).items():
+            party = next(one for one in parties if one.side.name == name)
+            party.records[job] = records
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +215,7 @@ def test_each_tenant_has_read_its_own_records_and_no_others(recorded: Recorded) 
         _log.info("records: %s", party.records)
 
         assert sum(party.records.values()) > LEAST_RECORDS
-        assert all(party.records[stream.__name__] > 0 for stream in WORKED)
+        assert all(party.records[stream.__name__] > 0 for stream in STREAMS)
 
 
 def test_everything_that_a_client_can_ask_was_asked(recorded: Recorded) -> None:

@@ -1,7 +1,8 @@
 """A namespace that ACLs close to two users of its tenant; every byte delivered to these two is searched.
 
 Neither the user of the namespace beside it nor one of the whole tenant may be told a name, a record, a config, an ID or
-a member of that namespace, whatever they ask for, while its own user works in it.
+a member of that namespace, whatever they ask for, while its own user works in it. Brokers are lost meanwhile as
+`taint_work.py` says.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from taint_gateway import BEHIND, OwnTopics, upstream_secrets
 from taint_search import Secret, exposures
 from taint_secrets import secrets_of
 from taint_side import Side
-from taint_work import LIMIT_S, MAX_SHOWN, Attacker, ends_of, work
+from taint_work import LIMIT_S, MAX_SHOWN, Attacker, again, ends_of, work
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.wire.api_keys import ApiKey
@@ -83,7 +84,8 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
             victim = Victim(replace(at_broker, username=VICTIM), f"{prefix_of(TENANT.name)}--eu.")
             try:
                 outsiders = []
-                jobs = [partial(job, side) for job in (*STREAMS, confluent_admin)]
+                jobs = [partial(job, side) for job in STREAMS]
+                jobs.append(partial(again, side, partial(confluent_admin, side)))
                 for user in (SIBLING, OUTSIDER):
                     loot = make_loot(
                         victim,
@@ -96,10 +98,11 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                     one = Attacker(side_of(user, bootstrap), loot)
                     endpoint = replace(at_broker, username=user)
                     own = make_own(one.side, endpoint)
-                    jobs += [partial(job, one.side) for job in ADMINS]
-                    jobs.append(partial(attack, endpoint, own, loot, one.sent, 1, versions_of=ends_of))
+                    begun_anew = [partial(job, one.side) for job in ADMINS]
+                    begun_anew.append(partial(attack, endpoint, own, loot, one.sent, 1, versions_of=ends_of))
+                    jobs += [partial(again, one.side, job) for job in begun_anew]
                     outsiders.append(one)
-                work(victim, jobs)
+                work(kafka, victim, [side, *(one.side for one in outsiders)], jobs)
             finally:
                 victim.close()
     for one in outsiders:

@@ -2,12 +2,11 @@
 
 One attacker has virtual partitions as well, and works in topics of its own meanwhile, the other has none. Neither may
 be told a name, a record, an ID or a member of that tenant; and nobody the marks by which the gateway tells the virtual
-partitions of a physical one apart.
+partitions of a physical one apart. Brokers are lost meanwhile as `taint_work.py` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +24,7 @@ from taint_gateway import BEHIND, OwnTopics, records_told, upstream_secrets
 from taint_search import Exposure, Secret, exposures
 from taint_secrets import secrets_of
 from taint_side import PHYSICAL, VIRTUAL, Side
-from taint_work import LIMIT_S, MAX_SHOWN, Attacker, ends_of, work
+from taint_work import LIMIT_S, MAX_SHOWN, Attacker, Job, again, ends_of, work
 
 from bifrost.embedded.kafka import EmbeddedKafka
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
@@ -40,7 +39,9 @@ from support.forgery.victim import Victim
 from support.gateways.gateway_process import HOST, GatewayProcess, TenantSpec
 from support.physical_names import physical_name, prefix_of
 
-STREAMS = (confluent_virtual_partitions, confluent_compacted, confluent_virtual_transactions)
+STREAMS = (confluent_virtual_partitions, confluent_compacted)
+IN_CALM = (confluent_virtual_transactions,)
+"""What stands no loss of a coordinator: see test_taint.py."""
 
 pytestmark = [pytest.mark.timeout(LIMIT_S), pytest.mark.needs_api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0)]
 
@@ -98,9 +99,9 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
             victim = Victim(endpoint, prefix_of(attacked.name))
             attackers = []
             try:
-                jobs: list[Callable[..., int]] = [
-                    partial(job, attacked) for job in (*STREAMS, confluent_admin)
-                ]
+                jobs: list[Job] = [partial(job, attacked) for job in STREAMS]
+                jobs.append(partial(again, attacked, partial(confluent_admin, attacked)))
+                in_calm = [partial(job, attacked) for job in IN_CALM]
                 for side in others:
                     loot = make_loot(
                         victim,
@@ -112,11 +113,13 @@ def recorded(kafka: EmbeddedKafka, broker: Endpoint, tmp_path_factory: pytest.Te
                     one = Attacker(side, loot)
                     endpoint = gateway.broker_endpoint(side.name)
                     own = make_own(side, endpoint, VIRTUAL if side.is_divided else 1)
-                    jobs.append(partial(attack, endpoint, own, loot, one.sent, 1, versions_of=ends_of))
+                    attacks = partial(attack, endpoint, own, loot, one.sent, 1, versions_of=ends_of)
+                    jobs.append(partial(again, side, attacks))
                     if side.is_divided:
                         jobs += [partial(job, side) for job in STREAMS]
+                        in_calm += [partial(job, side) for job in IN_CALM]
                     attackers.append(one)
-                work(victim, jobs)
+                work(kafka, victim, sides, jobs, in_calm)
             finally:
                 victim.close()
     for one in attackers:
