@@ -122,6 +122,33 @@ def test_all_killed_at_once_are_replaced_and_no_client_is_refused_meanwhile(star
     gateway.stop()
 
 
+def test_a_connection_that_no_worker_takes_any_more_is_refused_and_counted(start: StartWorkers) -> None:
+    """Connections and ended workers await the supervisor at once; it takes the connections first."""
+    gateway = start()
+    workers = [psutil.Process(pid) for pid in gateway.pids().values()]
+    since = gateway.mark()
+    os.kill(gateway.pid, signal.SIGSTOP)
+    try:
+        clients = [RawClient(gateway.endpoint("acme")) for _ in range(3)]
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            await_true(lambda one=worker: one.status() == psutil.STATUS_ZOMBIE, "a dead worker")
+    finally:
+        os.kill(gateway.pid, signal.SIGCONT)
+
+    assert all(client.receives_end() for client in clients)
+
+    assert gateway.samples()["kafka_proxy_connections_ended_total", "no_worker"] == len(clients)
+    ends = [one for one in gateway.events(since) if one["event"] == "connection_ended"]
+    assert [one["reason"] for one in ends] == ["no_worker"] * len(clients)
+    for client in clients:
+        client.close()
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=30) as client:
+        assert is_served(client)
+    gateway.stop()
+
+
 def test_one_that_keeps_dying_is_started_less_and_less_often(start: StartWorkers) -> None:
     gateway = start()
     since = gateway.mark()
