@@ -232,9 +232,10 @@ class OfProcess:
         return self._gateway.ends
 
     def limits_hit(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """Yield the limits that connections have hit, and those that requests have hit."""
-        yield from self._gateway.limits_hit.copy().items()
-        yield from self._gateway.shared.lanes.in_flight_limits.hits.copy().items()
+        """Yield the limits that connections have hit, and those that requests have hit; some are hit by both."""
+        found = self._gateway.limits_hit.copy()
+        found.update(self._gateway.shared.lanes.in_flight_limits.hits.copy())
+        yield from found.items()
 
     def throttled_ms(self) -> Iterator[tuple[tuple[str, str], int]]:
         """Yield how long clients were told to wait, by quota and tenant."""

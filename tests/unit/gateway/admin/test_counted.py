@@ -35,3 +35,15 @@ def test_it_is_what_the_gateway_has() -> None:
     assert counted.spare_bytes() >= 0
     assert (counted.internal_errors(), counted.listener_watch) == ({}, gateway.listener_watch)
     assert counted.buffered_bytes() == 0
+
+
+def test_a_limit_that_connections_and_requests_hit_is_one_series() -> None:
+    gateway = Gateway(Config.model_validate(CONFIG))
+    of_requests = gateway.shared.lanes.in_flight_limits.hits
+    gateway.limits_hit["virtual_offset_groups", "acme"] += 1
+    of_requests["virtual_offset_groups", "acme"] += 2
+
+    found = list(OfProcess(gateway).limits_hit())
+
+    assert found == [(("virtual_offset_groups", "acme"), 3)]
+    assert gateway.limits_hit["virtual_offset_groups", "acme"] == 1
