@@ -40,6 +40,7 @@ from bifrost.tenancy.namespaces.relative_regex import relative_regex
 from bifrost.tenancy.ownership import OwnNames
 from bifrost.tenancy.topic_regex import confine, original
 from bifrost.wire.entity import Entity
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.tenancy.namespaces.alias_table import Access
@@ -378,8 +379,8 @@ class TenantNames:
         """
         prefix = self._own[entity].shared_prefix.decode()
         if entity == Entity.TOPIC_NAME and self._allowed is not None:
-            as_written = (one for one in self._allowed if self.physical_topic(one) == self.plain_topic(one))
-            listed = [one.decode() for one in as_written]
+            every = in_steps(self._allowed, 2)
+            listed = [one.decode() for one in every if self.physical_topic(one) == self.plain_topic(one)]
             return confine(regex, prefix, listed, tail_of=lambda name: self._tail(name.encode()).decode())
         return relative_regex(regex, prefix, self._relative, is_of_topics=entity == Entity.TOPIC_NAME)
 
