@@ -11,8 +11,7 @@
     partner           __vt_globex_orders       the topic was moved or is shared so (`namespaces.aliased_names`)
 
 The denied form has a character that no topic has, so the broker itself answers as for a name that is not a topic. The
-reverse direction gives None for names that are not the tenant's: another tenant's, an internal topic's, one outside its
-list.
+reverse direction gives None for names that are not the tenant's: another tenant's, an internal one, one off its list.
 
 Names are bytes, as on the wire: `rewrite` replaces them without decoding. This module keeps no state; the engine's
 table of names caches its results. `config.checks.clashes` refuses names that could collide. KIP-37 has the idea.
