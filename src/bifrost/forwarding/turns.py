@@ -11,12 +11,15 @@ The counterpart is `Work`, which does the slices.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from bifrost.forwarding.load import Load
 
 SLICE_NS = 1_000_000
 """One slice, 1 ms: short beside the latencies of a broker, long beside what it costs to change over."""
+LEAST_NS = 300_000
+"""A slice where other kinds of work have used the turn of the loop up, 0.3 ms."""
 PAUSE_S = 0.001
 """Behind a slice of a tenant over its budget: so it has a half of the time or less, as its budget by default."""
 
@@ -37,6 +40,7 @@ class Turns:
         now_ns: Callable[[], int],
         load_of: Callable[[str], Load] | None = None,
         later: Callable[[float, Callable[[], None]], object] | None = None,
+        turn_until_ns: Callable[[int, int], int] | None = None,
     ) -> None:
         """Begin with no work.
 
@@ -46,10 +50,14 @@ class Turns:
             load_of: returns where the time of a tenant's slices is noted; one that is over its budget has no turn
                 while others wait.
             later: calls what it is given after so many seconds; None: there are no pauses.
+            turn_until_ns: returns until when a work may go on that may take so long in a turn of the loop, and so long
+                in any case; None: nothing else uses the turn.
         """
         self._schedule, self._now_ns, self._load_of, self._later = schedule, now_ns, load_of, later
+        self._turn_until_ns = turn_until_ns
         self._until_ns = 0
         self._is_scheduled = self._is_paused = False
+        self._pauses = 0
         self._waiting: OrderedDict[str, OrderedDict[Worker, None]] = OrderedDict()
 
     @property
@@ -60,9 +68,14 @@ class Turns:
     def until_ns(self) -> int:
         """Return until when work may go on now: no longer than the slice that this round of the loop has."""
         if not self._is_scheduled:
-            self._until_ns = 0 if self._waiting else self._now_ns() + SLICE_NS
+            self._until_ns = 0 if self._waiting else self._slice_end_ns()
             self._soon()
         return self._until_ns
+
+    def _slice_end_ns(self) -> int:
+        if self._turn_until_ns is None:
+            return self._now_ns() + SLICE_NS
+        return self._turn_until_ns(SLICE_NS, LEAST_NS)
 
     def wait(self, tenant: str, worker: Worker) -> None:
         """Let a connection wait for a slice, if it does not wait yet."""
@@ -106,9 +119,15 @@ class Turns:
             self._is_scheduled = True
             self._schedule(self._next)
 
-    def _end_pause(self) -> None:
-        """Go on, unless a tenant within its budget has ended the pause before."""
-        if self._is_paused:
+    def _begin_pause(self) -> None:
+        self._is_paused = True
+        self._pauses += 1
+        assert self._later is not None
+        self._later(PAUSE_S, partial(self._end_pause, self._pauses))
+
+    def _end_pause(self, number: int) -> None:
+        """Go on, unless a tenant within its budget has ended the pause before; another one may have begun since."""
+        if self._is_paused and number == self._pauses:
             self._is_paused = False
             self._next()
 
@@ -122,14 +141,13 @@ class Turns:
             self._give_slice()
         finally:
             if self._later is not None and self._waiting and self._is_over_budget(self._whose_turn()):
-                self._is_paused = True
-                self._later(PAUSE_S, self._end_pause)
+                self._begin_pause()
             else:
                 self._schedule(self._next)
 
     def _give_slice(self) -> None:
         ended_ns = self._now_ns()
-        until_ns, is_done = ended_ns + SLICE_NS, True
+        until_ns, is_done = self._slice_end_ns(), True
         while self._waiting and is_done and ended_ns < until_ns:
             began_ns, self._until_ns = ended_ns, until_ns
             tenant = self._whose_turn()

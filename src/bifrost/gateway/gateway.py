@@ -44,7 +44,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.loop.aside import use_threads
 from bifrost.gateway.loop.garbage import settle, watch_garbage
-from bifrost.gateway.loop.later import later, soon
+from bifrost.gateway.loop.later import later, soon, turn_until_ns
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.paced_calls import paced_calls
 from bifrost.gateway.loop.pauses import Pauses
@@ -97,9 +97,9 @@ class Gateway:
         secured = self.client_authenticators.secure(config)
         in_flight = InFlightLimits(soon, peers.new_load, peers.again, peers.counter("waits"))
         made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, peers)
-        self.turns = Turns(soon, monotonic_ns, in_flight.load, later)
+        self.turns = Turns(soon, monotonic_ns, in_flight.load, later, turn_until_ns)
         """Whose large work is done next."""
-        self.departures, self.handshakes, self.connects = paced_calls(soon, monotonic_ns)
+        self.departures, self.handshakes, self.connects = paced_calls(soon, monotonic_ns, turn_until_ns)
         self.budgets = TimeBudgets(in_flight, later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,

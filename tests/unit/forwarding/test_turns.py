@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 
 from bifrost.forwarding.load import Load
-from bifrost.forwarding.turns import PAUSE_S, SLICE_NS, Turns
+from bifrost.forwarding.turns import LEAST_NS, PAUSE_S, SLICE_NS, Turns
 
 
 class Stopwatch:
@@ -204,3 +204,39 @@ def test_a_worker_that_goes_within_a_pause_leaves_nothing_to_do() -> None:
 
     assert log == ["acme"]
     assert watch.turns.until_ns() > 0
+
+
+def test_a_pause_that_was_broken_off_does_not_end_the_next_one() -> None:
+    watch, log = Stopwatch(_loads(acme=True, globex=False)), list[str]()
+    watch.turns.wait("acme", Job("acme", 9, log))
+    watch.round()
+    watch.turns.wait("globex", Job("globex", 1, log))
+    while watch.rounds:
+        watch.round()
+    first, second = watch.pauses
+    del log[:]
+
+    first[1]()
+    assert not log, "its time is over, that of the pause which has begun since is not"
+    second[1]()
+    assert log == ["acme"]
+
+
+def test_a_slice_is_what_other_work_has_left_of_the_turn() -> None:
+    asked, until_ns = list[tuple[int, int]](), [7]
+
+    def turn_until_ns(most_ns: int, least_ns: int) -> int:
+        asked.append((most_ns, least_ns))
+        return until_ns[0]
+
+    rounds, log = list[Callable[[], None]](), list[str]()
+    turns = Turns(rounds.append, lambda: 5, turn_until_ns=turn_until_ns)
+
+    assert turns.until_ns() == 7
+    turns.wait("acme", Job("acme", 1, log))
+    until_ns[0] = 9
+    rounds.pop()()
+
+    assert log == ["acme"]
+    assert turns.until_ns() == 9, "the rest of that slice"
+    assert asked == [(SLICE_NS, LEAST_NS)] * 2

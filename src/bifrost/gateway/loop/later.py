@@ -1,7 +1,9 @@
-"""Calls that the running event loop makes later."""
+"""Calls that the running event loop makes later, and how much of its turn is left."""
 
 import asyncio
 from collections.abc import Callable
+
+from bifrost.gateway.loop.loop_turn import turn_of
 
 
 def later(delay_s: float, call: Callable[[], None]) -> None:
@@ -12,3 +14,8 @@ def later(delay_s: float, call: Callable[[], None]) -> None:
 def soon(call: Callable[[], None]) -> None:
     """Have the loop call this in its next turn."""
     asyncio.get_running_loop().call_soon(call)
+
+
+def turn_until_ns(most_ns: int, least_ns: int) -> int:
+    """Return until when a work may go on in the loop's turn: see `LoopTurn.until_ns`."""
+    return turn_of(asyncio.get_running_loop()).until_ns(most_ns, least_ns)

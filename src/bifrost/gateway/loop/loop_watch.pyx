@@ -15,6 +15,8 @@ from libc.stdint cimport int64_t
 
 import uvloop.loop
 
+from bifrost.gateway.loop.loop_turn cimport LoopTurn, turn_of
+
 cdef extern from *:
     """
     #include <dlfcn.h>
@@ -42,6 +44,7 @@ cdef extern from *:
         int64_t *counts, *marks;      /* counts: sum, then buckets; marks: see LoopWatch */
         const int64_t *bounds_ns;
         int n_bounds, open;
+        int64_t turns;                /* how many have ended */
         uint64_t began_ns, prepared_ns, cpu_ns, looked_ns;
     };
 
@@ -74,6 +77,8 @@ cdef extern from *:
         if (now_ns - w->looked_ns >= CPU_LOOK_NS) {
             uint64_t cpu_ns = thread_cpu_ns();
             int64_t used_ns = (int64_t)(cpu_ns - w->cpu_ns);
+            /* Short turns before this one may have used a part of it. */
+            if (used_ns > (int64_t)(now_ns - w->prepared_ns)) used_ns = (int64_t)(now_ns - w->prepared_ns);
             int64_t wall_ns = w->began_ns && now_ns > w->began_ns ? (int64_t)(now_ns - w->began_ns) : 0;
             /* Code that asks asyncio for the time within a turn advances the loop's time; CPU time is not affected. */
             if (now_ns - w->prepared_ns >= LEAST_STALL_NS && (used_ns >= LEAST_STALL_NS || wall_ns >= LEAST_STALL_NS))
@@ -83,6 +88,7 @@ cdef extern from *:
         }
         w->prepared_ns = now_ns;
         w->began_ns = 0;
+        w->turns++;
     }
 
     static void on_closed(void *handle) {
@@ -137,7 +143,7 @@ cdef extern from *:
     }
     """
     cdef struct watch:
-        pass
+        int64_t turns
     watch* begin_watch(
         const char* path, void* loop, int64_t* counts, int64_t* marks, const int64_t* bounds_ns, int n_bounds
     )
@@ -152,6 +158,7 @@ cdef class LoopWatch:
     cdef Py_buffer counts, marks, bounds_ns    # not typed memoryviews: their code would take 100 KiB
     cdef int held
     cdef watch* running
+    cdef LoopTurn turn
 
     def __init__(self, counts, marks, bounds_ns):
         if self.held:
@@ -182,9 +189,14 @@ cdef class LoopWatch:
             path, PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)), <int64_t*>self.counts.buf,
             <int64_t*>self.marks.buf, <const int64_t*>self.bounds_ns.buf, <int>(self.bounds_ns.len // NUMBER)
         )
-        return self.running != NULL
+        if self.running == NULL:
+            return False
+        self.turn = turn_of(loop)
+        self.turn.follow(&self.running.turns)
+        return True
 
     def stop(self):
         if self.running != NULL:
+            self.turn.follow(NULL)
             end_watch(self.running)
             self.running = NULL

@@ -19,7 +19,8 @@ from bifrost.gateway.loop.loop_guard import report
 
 BUDGET_NS = 1_000_000
 """Time for the calls in one turn of the loop."""
-
+LEAST_NS = 100_000
+"""Time for them where other kinds of work have used the turn up: one call, or some short ones."""
 
 CONNECTIONS_AT_ONCE = 8
 """Connections to brokers that begin in one turn of the loop: two milliseconds' work, then and when they are there."""
@@ -34,6 +35,7 @@ class PacedCalls:
         schedule: Callable[[Callable[[], None]], object],
         now_ns: Callable[[], int],
         most: int = sys.maxsize,
+        turn_until_ns: Callable[[int, int], int] | None = None,
     ) -> None:
         """Begin with none.
 
@@ -42,7 +44,10 @@ class PacedCalls:
             schedule: calls what it is given in the next turn of the event loop.
             now_ns: a monotonic clock, in nanoseconds.
             most: calls in one turn.
+            turn_until_ns: returns until when a work may go on that may take so long in a turn of the loop, and so long
+                in any case; None: nothing else uses the turn.
         """
+        self._turn_until_ns = turn_until_ns
         self._place, self._schedule, self._now_ns, self._most = place, schedule, now_ns, most
         self._waiting: deque[Callable[[], None]] = deque()
         self._until_ns = self._left = 0
@@ -73,7 +78,11 @@ class PacedCalls:
         await has_come
 
     def _begin_turn(self) -> None:
-        self._until_ns, self._left = self._now_ns() + BUDGET_NS, self._most
+        self._left = self._most
+        if self._turn_until_ns is None:
+            self._until_ns = self._now_ns() + BUDGET_NS
+        else:
+            self._until_ns = self._turn_until_ns(BUDGET_NS, LEAST_NS)
         self._is_scheduled = True
         self._schedule(self._next)
 
@@ -98,16 +107,19 @@ class PacedCalls:
 
 
 def paced_calls(
-    schedule: Callable[[Callable[[], None]], object], now_ns: Callable[[], int]
+    schedule: Callable[[Callable[[], None]], object],
+    now_ns: Callable[[], int],
+    turn_until_ns: Callable[[int, int], int] | None = None,
 ) -> tuple[PacedCalls, PacedCalls, PacedCalls]:
     """Return what paces the ends of connections, steps of TLS handshakes, and connections to brokers.
 
     Args:
         schedule: calls what it is given in the next turn of the event loop.
         now_ns: a monotonic clock, in nanoseconds.
+        turn_until_ns: see `PacedCalls`.
     """
     return (
-        PacedCalls("end_of_connection", schedule, now_ns),
-        PacedCalls("tls_handshake", schedule, now_ns),
-        PacedCalls("connect", schedule, now_ns, CONNECTIONS_AT_ONCE),
+        PacedCalls("end_of_connection", schedule, now_ns, turn_until_ns=turn_until_ns),
+        PacedCalls("tls_handshake", schedule, now_ns, turn_until_ns=turn_until_ns),
+        PacedCalls("connect", schedule, now_ns, CONNECTIONS_AT_ONCE, turn_until_ns),
     )

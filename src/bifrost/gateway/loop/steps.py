@@ -2,12 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from time import perf_counter
 from typing import TypeVar
 
+from bifrost.forwarding.clock import monotonic_ns
+from bifrost.gateway.loop.later import turn_until_ns
+
 STEP_S = 0.0005
-"""Work for so long, then others have their turn. With a slice of a large request in one turn (`forwarding/turns.py`,
-1 ms) that is still less than what counts as a stall (`loop_stalls.py`)."""
+"""Work for so long, then others have their turn. With all else in one turn (`loop_turn.pyx`) that is still less than
+what counts as a stall (`loop_stalls.py`)."""
+
+LEAST_NS = 100_000
+"""Work for so long in a turn of the loop that other kinds of work have used up, 0.1 ms."""
 
 THREAD_TURN_S = 0.0002
 """For `sys.setswitchinterval`: how long Python code in another thread, such as the reading of a configuration,
@@ -23,17 +28,18 @@ class Breaks:
     def __init__(self, step_s: float = STEP_S) -> None:
         """Begin; `step_s` is the time until the next break, in seconds."""
         self._step_s = step_s
-        self._until_s = perf_counter() + step_s
+        self._until_ns = monotonic_ns() + int(step_s * 1e9)
 
     async def take(self) -> None:
         """Let others have their turn, if it is time for that."""
-        if perf_counter() >= self._until_s:
+        if monotonic_ns() >= self._until_ns:
             await self.take_now()
 
     async def take_now(self) -> None:
         """Let others have their turn, before a part of the work that is long and must not be split."""
         await asyncio.sleep(0)
-        self._until_s = perf_counter() + self._step_s
+        most_ns = int(self._step_s * 1e9)
+        self._until_ns = turn_until_ns(most_ns, min(most_ns, LEAST_NS))
 
     async def between(self, steps: Iterable[None]) -> None:
         """Do all steps, with breaks when it is time for that."""

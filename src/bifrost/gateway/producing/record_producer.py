@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from bifrost.gateway.brokers.cluster import Broker
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.steps import Breaks
 from bifrost.gateway.producing.upstream_topic import ProducerIdDenied, TopicMissing, UpstreamTopic
 from bifrost.journal.partitioner import partition_of
 from bifrost.records.record_batch import NO_PRODUCER, Record, build_batch, compress
@@ -119,7 +120,7 @@ class RecordProducer(Generic[R]):
             try:
                 await self._prepare()
                 if queues is None:
-                    queues = self._queues(records)
+                    queues = await self._queues(records)
                 problem = await self._produce(queues)
             except BrokerError as error:
                 self._topic.leaders = {}
@@ -161,10 +162,12 @@ class RecordProducer(Generic[R]):
                 self._owner.topic_created(topic.settings.name, topic.settings.partitions)
             await topic.find()
 
-    def _queues(self, records: Iterable[R]) -> dict[int, deque[_Batch[R]]]:
+    async def _queues(self, records: Iterable[R]) -> dict[int, deque[_Batch[R]]]:
         """Return the records by partition."""
         queues: dict[int, deque[_Batch[R]]] = {}
+        breaks = Breaks()
         for one in records:
+            await breaks.take()
             key = one.key
             partition = 0 if key is None else partition_of(key, self._topic.partition_count)
             queues.setdefault(partition, deque([_Batch([])]))[0].records.append(one)

@@ -8,10 +8,12 @@ Without it the requests that some connections pipeline would keep all others wai
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
+
+from bifrost.forwarding.clock import monotonic_ns
+from bifrost.gateway.loop.loop_turn import turn_of as turn_of_loop
 
 AT_ONCE = 4
 """Requests that a connection may have routed as they arrive: more are not a client's that awaits answers."""
@@ -19,8 +21,9 @@ AT_ONCE = 4
 AT_ONCE_BYTES = 64 * 1024
 """So large they may be together: a larger request may name thousands of topics, and connections may send one each."""
 
-SLICE_S = 0.0005
-"""How long requests are routed in one turn of the loop, as `HOT_STEPS` of the lanes."""
+SLICE_NS, LEAST_NS = 500_000, 200_000
+"""How long requests are routed in one turn of the loop, as `HOT_STEPS` of the lanes; and how long where other kinds of
+work have used the turn up."""
 
 RouteOne = Callable[[], bool]
 """Routes one request of a connection; returns whether it has more."""
@@ -41,7 +44,7 @@ class RouteTurns:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for nothing yet."""
-        self._loop = loop
+        self._loop, self._turn = loop, turn_of_loop(loop)
         self.waiting: dict[str | None, deque[RouteOne]] = {}
         """By tenant; the first one has its turn."""
         self._is_due = False
@@ -87,8 +90,8 @@ class RouteTurns:
 
     def _go_on(self) -> None:
         self._is_due = False
-        ends_s = time.perf_counter() + SLICE_S  # The loop's own time stands still within a turn.
-        while self.waiting and time.perf_counter() < ends_s:
+        until_ns = self._turn.until_ns(SLICE_NS, LEAST_NS)
+        while self.waiting and monotonic_ns() < until_ns:
             tenant = next(iter(self.waiting))
             connections = self.waiting[tenant]
             route_one = connections.popleft()

@@ -20,9 +20,10 @@ log = structlog.get_logger()
 BACKLOG = 1024
 """Connections that the kernel keeps while the gateway is busy: a whole fleet may reconnect at once."""
 
-ACCEPTED_AT_ONCE = 16
-"""Connections of one port that are accepted before other work has its turn: a millisecond's work. An event loop's own
-server accepts all that wait; with a thousand of them all other connections wait for a tenth of a second."""
+ACCEPTED_AT_ONCE = 4
+"""Connections of one port that are accepted before other work has its turn: half a millisecond's work, with what the
+event loop and the gateway make of each. An event loop's own server accepts all that wait; with a thousand of them all
+other connections wait for a tenth of a second."""
 
 NO_DESCRIPTORS_RETRY_S = 1.0
 

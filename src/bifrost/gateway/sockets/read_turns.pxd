@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t
 
 from bifrost.forwarding.load cimport Load
+from bifrost.gateway.loop.loop_turn cimport LoopTurn
 from bifrost.gateway.sockets.socket_watch cimport Watched
 
 cdef class Readable(Watched):
@@ -11,6 +12,7 @@ cdef class Readable(Watched):
 
 cdef class ReadTurns:
     cdef object queue
+    cdef LoopTurn turn
     cdef Py_ssize_t bytes_read
     cdef bint is_called
     cdef int64_t number    # of the turn

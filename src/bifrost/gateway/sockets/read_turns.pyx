@@ -6,7 +6,8 @@ would keep all others waiting for 10 ms. So once a turn has read BYTES, a connec
 and those with more to read queue: the next turn begins with them, in order. After a hundred small reads the rest of
 the connections is left to the next turn, in which the event loop says again that they are ready. Those of a tenant that has
 not been read much in the turn are read even then, so that no tenant waits for another's thousand connections. A
-connection that ends counts as several reads.
+connection that ends counts as several reads. A nanosecond counts as a byte, where a read takes longer than its bytes say: small
+requests take as much time as they have bytes, or more.
 
     socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
 """
@@ -14,17 +15,20 @@ connection that ends counts as several reads.
 from collections import deque
 from weakref import WeakKeyDictionary
 
+from bifrost.forwarding.clock cimport clock_ns
 from bifrost.forwarding.load cimport Load
+from bifrost.gateway.loop.loop_turn cimport LoopTurn
+from bifrost.gateway.loop.loop_turn cimport turn_of as turn_of_loop
 from bifrost.gateway.sockets.socket_watch cimport Watched
 
 cdef enum:
     READS = 16           # reads of 16 KiB that one connection gets at once, as the event loop's own TLS gives
     READ_BYTES = 16384
-    BYTES = 1048576      # read in one turn, some 0.5 to 1 ms; the last connection may begin just below it
-    MOST_BYTES = 2097152  # with the small reads, each counted as a whole one: at most 128. Where each begins a frame
-                          # in new memory that takes 4 ms, else 1
-    OWN_BYTES = 131072   # a tenant's own in each turn: eight reads
-    ALL_BYTES = 3145728  # with those of many tenants
+    BYTES = 1048576      # read in one turn, or nanoseconds: 1 ms. The last connection may begin just below it
+    MOST_BYTES = 1572864  # with the small reads, each counted as a whole one: at most 96
+    OWN_BYTES = 131072   # a tenant's own in each turn: eight reads, or 0.13 ms
+    ALL_BYTES = 2097152  # with those of many tenants
+    LEAST_NS = 300000    # for those that queue, where other kinds of work have used the turn up
 
 
 cdef class Readable(Watched):
@@ -40,8 +44,8 @@ cdef class Readable(Watched):
 
 
 cdef class ReadTurns:
-    def __init__(self):
-        self.queue = deque()
+    def __init__(self, LoopTurn turn not None):
+        self.queue, self.turn = deque(), turn
 
     cdef int read(self, Readable one) except -1:
         """Read from a connection whose socket is ready."""
@@ -68,7 +72,13 @@ cdef class ReadTurns:
         return 0
 
     cdef int read_now(self, Readable one, int reads) except -1:
-        self.note(one, READ_BYTES * one.read_some(reads))
+        cdef int64_t began_ns = clock_ns()
+        cdef Py_ssize_t size
+        self.turn.note(began_ns)
+        size = READ_BYTES * one.read_some(reads)
+        if self.turn.is_counted():
+            size = max(size, clock_ns() - began_ns)
+        self.note(one, size)
         if one.wants_turn:
             self.wait(one)
         elif self.bytes_read >= BYTES:
@@ -92,11 +102,12 @@ cdef class ReadTurns:
         """Read from those in the queue, as far as this turn goes."""
         cdef Readable one = None
         cdef Py_ssize_t left = len(self.queue)
+        cdef int64_t until_ns = self.turn.until_ns(BYTES, LEAST_NS)
         self.is_called = False
         self.bytes_read = 0
         self.number += 1
         try:
-            while left and self.bytes_read < BYTES:
+            while left and self.bytes_read < BYTES and not (self.turn.is_counted() and clock_ns() >= until_ns):
                 left -= 1
                 one = self.queue.popleft()
                 one.is_queued = False
@@ -112,5 +123,5 @@ cdef ReadTurns turns_of(loop):
     """Return the turns of an event loop."""
     found = _of_loops.get(loop)
     if found is None:
-        found = _of_loops[loop] = ReadTurns()
+        found = _of_loops[loop] = ReadTurns(turn_of_loop(loop))
     return found

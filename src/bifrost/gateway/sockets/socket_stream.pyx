@@ -159,6 +159,7 @@ cdef class SocketStream(Readable):
         if size == 0:
             self.end()
         elif errno != EAGAIN and errno != EINTR:
+            self.reads_left -= END_READS
             self.lose(OSError(errno, strerror(errno)))
         return False
 
@@ -194,6 +195,7 @@ cdef class SocketStream(Readable):
         elif filled:
             self.buffer_updated(filled)
         if failure is not None:
+            self.reads_left -= END_READS
             self.lose(failure)
         elif has_ended:
             self.end()

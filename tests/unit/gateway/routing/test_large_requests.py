@@ -33,8 +33,13 @@ def taken_apart(monkeypatch: pytest.MonkeyPatch) -> list[Split]:
         monkeypatch.setattr(module, "MANY_ITEMS", MANY)
     monkeypatch.setattr(split_requests, "Split", made)
     ticks = itertools.count()
-    clock = SimpleNamespace(perf_counter=lambda: next(ticks) * 0.8 * route_turns.SLICE_S)
-    monkeypatch.setattr(route_turns, "time", clock)
+
+    def now_ns() -> int:
+        return next(ticks) * 4 * route_turns.SLICE_NS // 5
+
+    turn = SimpleNamespace(until_ns=lambda most_ns, _least_ns: now_ns() + most_ns)
+    monkeypatch.setattr(route_turns, "monotonic_ns", now_ns)
+    monkeypatch.setattr(route_turns, "turn_of_loop", lambda _loop: turn)
     return found
 
 

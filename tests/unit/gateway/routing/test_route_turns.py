@@ -8,7 +8,7 @@ import pytest
 from bifrost.gateway.routing.route_turns import (
     AT_ONCE,
     AT_ONCE_BYTES,
-    SLICE_S,
+    SLICE_NS,
     RouteTurns,
     count_at_once,
     turns_of,
@@ -99,7 +99,7 @@ def test_the_loop_goes_on_after_a_slice() -> None:
         turns = RouteTurns(asyncio.get_running_loop())
 
         def route_one() -> bool:
-            time.sleep(SLICE_S)
+            time.sleep(SLICE_NS / 1e9)
             left.pop()
             return bool(left)
 

@@ -7,7 +7,7 @@ import pytest
 
 from bifrost.gateway.routing.request import Request
 from bifrost.gateway.routing.route_turns import AT_ONCE as ROUTED_AT_ONCE
-from bifrost.gateway.routing.route_turns import SLICE_S, turns_of
+from bifrost.gateway.routing.route_turns import SLICE_NS, turns_of
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import CloseReason
 from bifrost.tenancy.quotas.quota_entity import NAMESPACE
@@ -165,7 +165,7 @@ def test_what_waited_behind_a_look_up_begins_in_turns(monkeypatch: pytest.Monkey
             has_begun = begin(request, is_last=is_last)
             if has_begun:
                 begun.append(ticks)
-                time.sleep(SLICE_S)
+                time.sleep(SLICE_NS / 1e9)
             return has_begun
 
         def tick() -> None:

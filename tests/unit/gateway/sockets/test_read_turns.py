@@ -1,10 +1,17 @@
 """How much of many connections is read in one turn of the event loop: see read_turns.pyx."""
 
+import asyncio
+import socket
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+
+import uvloop
 
 from bifrost.forwarding.forwarding import Forwarding
 from bifrost.forwarding.load import Load
+from bifrost.gateway.loop.loop_stalls import LoopStalls, take_recent
 from bifrost.gateway.sockets.frame_relay import FrameRelay
 from bifrost.gateway.sockets.socket_stream import SocketStream
 from bifrost.wire.framer import Framer
@@ -17,12 +24,12 @@ READS = 16
 """Records that one connection gets at once."""
 TURN = 64
 """Records that one turn reads, before the last connection of it: 1 MiB."""
-MOST = 128
-"""Reads of one turn, with those of one record: 2 MiB."""
+MOST = 96
+"""Reads of one turn, with those of one record: 1.5 MiB."""
 OWN = 8
 """Reads that a tenant has of its own."""
-ALL = 192
-"""Reads of one turn where there are many tenants: 3 MiB."""
+ALL = 128
+"""Reads of one turn where there are many tenants: 2 MiB."""
 ENDS = MOST // 4
 """Connections that end in one turn: an end counts as three reads beside its own."""
 
@@ -50,11 +57,11 @@ def busy(count: int, records: int) -> tuple[PlayedLoop, list[Busy]]:
 
 
 def test_one_turn_reads_many_busy_connections_only_so_far() -> None:
-    _, many = busy(40, 100)
+    _, many = busy(30, 100)
     for one in many:
         one.is_ready()
 
-    assert [one.got for one in many] == [READS] * 4 + [1] * 36
+    assert [one.got for one in many] == [READS] * 4 + [1] * 26
 
 
 def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next() -> None:
@@ -63,13 +70,13 @@ def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next
         one.is_ready()
     read = 4 + MOST - TURN
     assert [one.got for one in many] == [READS] * 4 + [1] * (MOST - TURN) + [0] * (len(many) - read)
-    for _ in range(2):
+    for _ in range(6):
         loop.turn()
         for one in many:
             one.is_ready()
 
-    assert min(one.got for one in many) == 1
-    assert sum(one.got for one in many) <= 3 * MOST
+    assert min(one.got for one in many) >= 1
+    assert sum(one.got for one in many) <= 7 * MOST
 
 
 def test_one_turn_ends_only_so_many_connections() -> None:
@@ -127,7 +134,7 @@ def test_one_turn_reads_only_so_many_tenants() -> None:
 
 
 def test_a_small_request_is_read_behind_all_of_them() -> None:
-    loop, many = busy(40, 100)
+    loop, many = busy(30, 100)
     other = Busy(loop, 0)
     other.socket.records.append(b"small")
     for one in (*many, other):
@@ -137,7 +144,7 @@ def test_a_small_request_is_read_behind_all_of_them() -> None:
 
 
 def test_those_with_more_to_read_come_in_turn() -> None:
-    loop, many = busy(40, 100)
+    loop, many = busy(30, 100)
     for one in many:
         one.is_ready()
 
@@ -146,14 +153,14 @@ def test_those_with_more_to_read_come_in_turn() -> None:
     for one in many:
         one.is_ready()  # The event loop says it of each socket in every turn.
     assert sum(one.got for one in many) - sum(before) == TURN
-    for _ in range(9):
+    for _ in range(7):
         loop.turn()
 
-    # Each once at least, in ten turns of four.
+    # Each once at least, in eight turns of four.
     assert min(one.got for one in many) >= 1 + READS
     while loop.turn():
         pass
-    assert [one.got for one in many] == [100] * 40
+    assert [one.got for one in many] == [100] * 30
 
 
 def test_a_connection_that_is_paused_leaves_its_turn_to_others() -> None:
@@ -207,3 +214,43 @@ def test_a_connection_whose_protocol_fails_stops_no_other() -> None:
 
     assert errors == 1
     assert [many[0].got, many[2].got] == [40, 40]
+
+
+def test_reads_that_take_long_leave_the_others_to_the_next_turns() -> None:
+    """A hundred small requests that take 0.2 ms each: 20 ms of work."""
+
+    class Slow(Listening):
+        def buffer_updated(self, nbytes: int) -> None:
+            super().buffer_updated(nbytes)
+            until_s = time.thread_time() + 0.0002
+            while time.thread_time() < until_s:
+                pass
+
+    async def read_all() -> tuple[int, float]:
+        loop, stalls, protocols = asyncio.get_running_loop(), LoopStalls(), list[Slow]()
+        assert stalls.start()
+        with ExitStack() as closing:
+            streams = []
+            for _ in range(100):
+                ours, theirs = (closing.enter_context(one) for one in socket.socketpair())
+                ours.setblocking(False)
+                protocols.append(Slow(len(RECORD)))
+                streams.append(SocketStream(loop, ours, protocols[-1]))
+                theirs.send(b"small")
+            await asyncio.sleep(0.01)
+            take_recent(stalls.marks)
+            for one in streams:
+                one.resume_reading()
+            await asyncio.sleep(0.2)
+            assert all(one.got for one in protocols)
+            for one in streams:
+                one.abort()
+            await asyncio.sleep(0.01)
+        _, _, _, cpu_s = take_recent(stalls.marks)
+        stalls.stop()
+        return len(protocols), cpu_s
+
+    count, longest_s = uvloop.run(read_all())
+
+    assert count == 100
+    assert longest_s < 0.006, "2 ms, and some for a machine with other work"

@@ -106,7 +106,8 @@ def test_a_large_change_is_read_in_steps_and_seen_as_a_whole(monkeypatch: pytest
         await reader.until_current()
         monkeypatch.setattr(state_table, "decode_usual", count)
         # The time for a step is over after each.
-        monkeypatch.setattr(steps, "perf_counter", itertools.count().__next__)
+        monkeypatch.setattr(steps, "monotonic_ns", itertools.count(0, 1_000_000_000).__next__)
+        monkeypatch.setattr(steps, "turn_until_ns", lambda _most_ns, _least_ns: 0)
         watching = asyncio.create_task(watch())
         leader.write(records_of(table, 1, "second"))
         await asyncio.gather(reach(reader, 2 * KEYS), reader.until_seen("second", 60_000))
@@ -139,7 +140,8 @@ def test_small_changes_of_one_answer_take_turns_with_others(monkeypatch: pytest.
         leader.write(records_of(table, 0, "first", 1))
         running = asyncio.create_task(reader.run())
         await reader.until_current()
-        monkeypatch.setattr(steps, "perf_counter", itertools.count().__next__)
+        monkeypatch.setattr(steps, "monotonic_ns", itertools.count(0, 1_000_000_000).__next__)
+        monkeypatch.setattr(steps, "turn_until_ns", lambda _most_ns, _least_ns: 0)
         watching = asyncio.create_task(watch())
         for number in range(20):
             leader.write(decided(table, [put(f"m{number}", 0, {})], (), Author("gw/1"), 1000, f"c{number}"))
