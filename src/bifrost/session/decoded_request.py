@@ -77,7 +77,7 @@ _MAX_KEYS_TAKEN_APART: Mapping[int, int] = {
 _SMALL_BYTES = 2_048
 """A request of at most so many bytes has fewer items than any limit."""
 
-RELEASED_FROM_BYTES = 65_536
+RELEASED_FROM_BYTES = 8_192
 """Objects decoded from a larger frame are freed in steps; a smaller one's are freed in less time than a step takes."""
 
 REQUEST_ITEMS_LIMIT, REQUEST_BYTES_LIMIT = "request_items", "decoded_request_bytes"

@@ -34,3 +34,9 @@ def in_steps(items: Iterable[_T], rounds: int = 1) -> Iterator[_T]:
 
     An item stands for so many `rounds`; one whose code takes more than some microseconds stands for more than one.
     """
+
+def let_go(items: list[Any] | dict[Any, Any]) -> None:
+    """Empty a list or a dict that nothing uses any more, with pauses.
+
+    CPython frees an object with all that only it holds, which takes some 0.3 ms for a thousand small objects.
+    """

@@ -72,3 +72,17 @@ def in_steps(items not None, int64_t rounds=1):
     for item in items:
         python_step(rounds)
         yield item
+
+
+def let_go(items not None):
+    """Empty a list or a dict that nothing uses any more, item by item."""
+    cdef list of_list
+    if isinstance(items, list):
+        of_list = <list>items
+        while of_list:
+            of_list.pop()
+            python_step()
+    else:
+        while items:
+            items.popitem()
+            python_step()

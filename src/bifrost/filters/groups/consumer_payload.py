@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from bifrost.filters.steps import Close, Need
 from bifrost.tenancy.namespace import Namespace
-from bifrost.wire.codec import decode, encode_body
+from bifrost.wire.codec import decode, encode_body, release
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.message import Message
 from bifrost.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -71,7 +71,10 @@ def translate(
             message.user_data = _user_data(bytes(message.user_data), direction, namespace, assignor)
     except MalformedFrame as error:
         raise MalformedPayload(str(error)) from None
-    return version.to_bytes(2, "big") + encode_body(compile_layout(schema, version), message)
+    layout = compile_layout(schema, version)
+    translated = version.to_bytes(2, "big") + encode_body(layout, message)
+    release(layout, message)
+    return translated
 
 
 def is_assignment_to_a_broker(payload: bytes) -> bool:

@@ -31,7 +31,7 @@ from bifrost.tenancy.namespaces.namespace_tree import KIND as NAMESPACE
 from bifrost.tenancy.quotas.quota_change import Refusal, quota_change
 from bifrost.wire import messages
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.steps import in_steps
+from bifrost.wire.steps import in_steps, let_go
 
 if TYPE_CHECKING:
     from bifrost.state.state_change import Change
@@ -112,17 +112,25 @@ def _judge(scope: Scope, request: AlterClientQuotasRequest) -> list[_Alteration]
             one.refusal = Refusal(changed.error_code, changed.message and shortened(changed.message))
         else:
             one.change = changed
-    return list(found.values())
+    alterations = list(found.values())
+    let_go(found)
+    return alterations
 
 
 def _answer(alterations: list[_Alteration], outcome: StateOutcome | None) -> Answer:
-    """Answer a request; `outcome` is that of all changes together, None: none was to be written."""
+    """Answer a request, and let go of what it does.
+
+    Args:
+        alterations: what it does for each entity; empty afterwards.
+        outcome: of all changes together; None: none was to be written.
+    """
     entries = []
     for one in in_steps(alterations):
         code, message = one.refusal or (ErrorCode.NONE, None)
         if one.refusal is None and one.change is not None and outcome is not None:
             code, message = outcome.error_code, outcome.message
         entries.append(_entry(one.parts, code, message))
+    let_go(alterations)
     return Answer(messages.AlterClientQuotasResponse(entries=entries))
 
 

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 MAX_CHANGED = 1000
 """Most users that one request changes: they are written in one transaction, which others wait for."""
 
+ROUNDS = 16
+"""Steps that a user counts as: it costs some 50 us, and a pause is possible after 64 steps (wire/steps.pyx)."""
+
 _Refusal = tuple[ErrorCode, str]
 
 _TWICE = ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
@@ -120,7 +123,7 @@ class _Alteration:
         plan = _Plan()
         for judge, asked in ((self._delete, request.deletions), (self._upsert, request.upsertions)):
             item: Any
-            for item in in_steps(asked):
+            for item in in_steps(asked, ROUNDS):
                 self._judge(plan, judge, item)
         return plan
 
