@@ -378,7 +378,7 @@ class TenantNames:
         """
         prefix = self._own[entity].shared_prefix.decode()
         if entity == Entity.TOPIC_NAME and self._allowed is not None:
-            every = in_steps(self._allowed, 2)
+            every = in_steps(self._allowed)
             listed = [one.decode() for one in every if self.physical_topic(one) == self.plain_topic(one)]
             return confine(regex, prefix, listed, tail_of=lambda name: self._tail(name.encode()).decode())
         return relative_regex(regex, prefix, self._relative, is_of_topics=entity == Entity.TOPIC_NAME)

@@ -147,7 +147,7 @@ def _alternatives(some: Piece, names: Iterable[str], prefix: str, tail_of: Calla
     except TooManySteps as error:
         raise InvalidRegex("too much to match with the list of topics: use a simpler pattern") from error
     try:
-        return listed(sorted(tail_of(one) for one in in_steps(found, 2))).text
+        return listed(sorted(tail_of(one) for one in in_steps(found))).text
     except InvalidRegex as error:
         reason = f"matches {len(found)} topics, more than can be listed: use a narrower pattern"
         raise InvalidRegex(reason) from error

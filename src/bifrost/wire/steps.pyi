@@ -29,10 +29,11 @@ def set_aside(begin: Callable[[Callable[[], Any]], Begun] | None) -> None:
 def set_pause_steps(steps: int = 64) -> None:
     """Call the function given to `set_pause` after so many rounds of a loop."""
 
-def in_steps(items: Iterable[_T], rounds: int = 1) -> Iterator[_T]:
+def in_steps(items: Iterable[_T], rounds: int = 4) -> Iterator[_T]:
     """Yield items, with pauses between them: for loops in Python over the many items of a message.
 
-    An item stands for so many `rounds`; one whose code takes more than some microseconds stands for more than one.
+    An item stands for so many `rounds`, of which 64 are some 100 us; one whose code takes longer than some microseconds
+    stands for more.
     """
 
 def let_go(items: list[Any] | dict[Any, Any]) -> None:

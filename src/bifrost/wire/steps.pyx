@@ -17,7 +17,8 @@ thread, and the work that needs its result pauses until it is there (`done_aside
 from libc.stdint cimport int64_t
 
 cdef enum:
-    PAUSE_STEPS = 64     # between two looks at the clock: some 10 us, of Python code up to 100
+    PAUSE_STEPS = 64     # between two looks at the clock: some 10 us
+    ITEM_ROUNDS = 4      # of an item in a loop of Python code, which takes some microseconds each
 
 cdef object on_pause = None
 cdef object begin_aside = None
@@ -67,7 +68,7 @@ cdef object done_aside(object call):
         begun.end()
     return begun.result()
 
-def in_steps(items not None, int64_t rounds=1):
+def in_steps(items not None, int64_t rounds=ITEM_ROUNDS):
     cdef object item
     for item in items:
         python_step(rounds)

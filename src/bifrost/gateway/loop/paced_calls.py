@@ -22,8 +22,8 @@ BUDGET_NS = 1_000_000
 LEAST_NS = 100_000
 """Time for them where other kinds of work have used the turn up: one call, or some short ones."""
 
-CONNECTIONS_AT_ONCE = 8
-"""Connections to brokers that begin in one turn of the loop: two milliseconds' work, then and when they are there."""
+CONNECTIONS_AT_ONCE = 4
+"""Connections to brokers that begin in one turn of the loop: a millisecond's work, then and when they are there."""
 
 
 class PacedCalls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import merge
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,20 @@ class Acknowledgements:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._batches: dict[Place, list[Any]] = {}
+        self._batches: dict[Place, list[Sequence[Any]]] = {}
         self._numbers: dict[Place, dict[VirtualPartition, None]] = {}
 
     def add(self, place: Place, number: VirtualPartition, batches: Sequence[Any]) -> None:
         """Add what is acknowledged of a virtual partition, which is a part of a physical one."""
-        self._batches.setdefault(place, []).extend(in_steps(batches))
+        self._batches.setdefault(place, []).append(batches)
         self._numbers.setdefault(place, {})[number] = None
 
     def batches(self, place: Place) -> list[Any]:
-        """Return what is acknowledged of a physical partition, in the order of offsets, as brokers demand it."""
-        return sorted(self._batches.get(place, ()), key=_FIRST_OFFSET)
+        """Return what is acknowledged of a physical partition, in the order of offsets, as brokers demand it.
+
+        A client that names those of a virtual partition in another order is refused by the broker, as without a gateway.
+        """
+        return list(in_steps(merge(*self._batches.get(place, ()), key=_FIRST_OFFSET)))
 
     def numbers(self, place: Place) -> list[VirtualPartition]:
         """Return the virtual partitions of a physical one that are acknowledged."""
