@@ -34,12 +34,13 @@ class Work(Generic[Result]):
 
     __slots__ = ("_greenlet", "_namespace", "_run", "_until_ns")
 
-    def __init__(self, run: Callable[[], Result], namespace: Namespace) -> None:
+    def __init__(self, run: Callable[[], Result], namespace: Namespace | None = None) -> None:
         """Prepare the work without starting it.
 
         Args:
             run: the work; returns its result.
             namespace: whose names the work uses; the unresolved IDs that it noted there are kept apart while it pauses.
+                None: it uses no names.
         """
         self._run: Callable[[], Result] | None = run
         self._greenlet: greenlet | None = None
@@ -91,9 +92,12 @@ class Work(Generic[Result]):
         # Threads that load a configuration loop in the same code; they pause by themselves.
         if monotonic_ns() < self._until_ns or getcurrent() is not self._greenlet:
             return
-        # Other sessions of the tenant share the namespace, which notes the IDs that stopped the message at hand.
         namespace, caller = self._namespace, self._greenlet.parent
         assert caller is not None
+        if namespace is None:
+            caller.switch(_PAUSED)
+            return
+        # Other sessions of the tenant share the namespace, which notes the IDs that stopped the message at hand.
         kept, namespace.unresolved = namespace.unresolved, set()
         caller.switch(_PAUSED)
         namespace.unresolved = kept

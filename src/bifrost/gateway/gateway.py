@@ -99,7 +99,7 @@ class Gateway:
         made = virtual_clusters(config, settings, self.clusters, now_ms, in_flight.hits, peers)
         self.turns = Turns(soon, monotonic_ns, in_flight.load, later, turn_until_ns)
         """Whose large work is done next."""
-        self.departures, self.handshakes, self.connects = paced_calls(soon, monotonic_ns, turn_until_ns)
+        self.departures, self.handshakes, self.connects, self.arrivals = paced_calls(soon, turn_until_ns)
         self.budgets = TimeBudgets(in_flight, later, monotonic_ns, self._brokers_of)
         self.shared = SharedState(
             plans=plans,

@@ -15,8 +15,10 @@ def gathered(answers: Sequence[Any]) -> Message:
         match first:
             case ListGroupsResponse():
                 first.groups += one.groups
+                one.groups.clear()  # Whoever frees the first one in steps frees them all.
             case ListTransactionsResponse():
                 first.transaction_states += one.transaction_states
+                one.transaction_states.clear()
             case DescribeLogDirsResponse():
                 _add_log_dirs(first, one)
             case _:

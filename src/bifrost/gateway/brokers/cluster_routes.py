@@ -190,8 +190,8 @@ class ClusterRoutes:
         """Take the leaders from an answer to Metadata, also to one of a client: it asks when leaders have moved."""
         now_ms = self._now_ms()
         for found in in_steps(metadata.topics):
-            nodes = [-1] * max((one.partition_index + 1 for one in found.partitions), default=0)
-            for one in found.partitions:
+            nodes = [-1] * max((one.partition_index + 1 for one in in_steps(found.partitions)), default=0)
+            for one in in_steps(found.partitions):
                 nodes[one.partition_index] = one.leader_id
             if found.name:
                 self._keep(self._by_name, found.name.encode(), nodes, now_ms, found.error_code)

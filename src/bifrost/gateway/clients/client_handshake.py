@@ -196,6 +196,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         try:
             if delay_ms:
                 await asyncio.sleep(delay_ms / 1000)
+            await self._gateway.arrivals.turn()
             if self._transport is None or self._ended:
                 return
             if self._ingress.contexts is None:

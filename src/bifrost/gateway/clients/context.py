@@ -40,6 +40,7 @@ class ChangesState(Protocol):
 class ClientContext(Protocol):
     """The gateway of a connection."""
 
+    arrivals: PacedCalls
     config: Config
     clusters: Clusters
     cluster_of: Mapping[str, str]

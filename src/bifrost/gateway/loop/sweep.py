@@ -4,13 +4,11 @@ A look takes a microsecond, or some 40 where it ends the connection. A client ca
 one look at all of them, so the parts are bounded by time and not by their number.
 """
 
-import asyncio
 from collections.abc import Callable, Collection
-from time import perf_counter
 from typing import TypeVar
 
 from bifrost.gateway.loop.loop_guard import report
-from bifrost.gateway.loop.steps import STEP_S
+from bifrost.gateway.loop.steps import Breaks
 
 _Connection = TypeVar("_Connection")
 
@@ -25,12 +23,10 @@ async def visit(
         look: called with each connection. An exception in it is reported, and the other connections are looked at.
         place: the place of such an exception for `report`.
     """
-    until_s = perf_counter() + STEP_S
+    breaks = Breaks()
     for connection in tuple(connections):
         try:
             look(connection)
         except Exception as error:
             report(place, error)
-        if perf_counter() >= until_s:
-            await asyncio.sleep(0)
-            until_s = perf_counter() + STEP_S
+        await breaks.take()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bifrost.filters.error_response import error_response
+from bifrost.gateway.routing.decoded_answers import give_decoded
 from bifrost.gateway.routing.fetch_polls import FetchPolls
 from bifrost.gateway.routing.keyed_requests import FOLLOWED, MOVED, KeyedRequest, codes_of
 from bifrost.gateway.routing.share_requests import ShareRequests
@@ -23,6 +24,8 @@ from bifrost.wire.message import Message
 from bifrost.wire.messages import FindCoordinatorResponse, MetadataResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bifrost.gateway.routing.request import Request
     from bifrost.gateway.routing.router import Router, Turn
 
@@ -171,7 +174,7 @@ class Dispatch:
 
         def answered(frame: Buffer | None, may_be_done: bool) -> None:
             if frame is not None:
-                router.answer(turn, self._shown(request, frame))
+                self._give(turn, request, frame)
                 return
             other = router.another(tried)
             # What changes something is not asked for twice: the first broker may have done it.
@@ -182,37 +185,41 @@ class Dispatch:
 
         router.send(node_id, request, answered)
 
-    def _shown(self, request: "Request", frame: Buffer) -> Buffer:
-        """Return an answer as a client sees it that knows one broker."""
+    def _give(self, turn: "Turn", request: "Request", frame: Buffer) -> None:
+        """Give an answer as a client sees it that knows one broker."""
         if request.api_key in NAMES_BROKERS:
-            message = request.read(frame)
-            if isinstance(message, MetadataResponse):
-                self._router.cluster.routes.learn(message)
-            elif isinstance(message, FindCoordinatorResponse):
-                # A client asks when a coordinator has refused it, and then expects that the next request is served.
-                self._router.cluster.routes.learn_coordinators(request.decoded(), message)
-            show_one(message)
-            return request.answered_by(message)
+            give_decoded(self._router, turn, len(frame), partial(self._shown, request, frame))
+            return
         is_changed = request.way.kind is RouteKind.CONTROLLER
         if is_changed and ErrorCode.NOT_CONTROLLER in codes_of(request, frame):
             self._router.start(self._router.cluster.refresh())
-        return frame
+        self._router.answer(turn, frame)
+
+    def _shown(self, request: "Request", frame: Buffer) -> Buffer:
+        message = request.read(frame)
+        if isinstance(message, MetadataResponse):
+            self._router.cluster.routes.learn(message)
+        elif isinstance(message, FindCoordinatorResponse):
+            # A client asks when a coordinator has refused it, and then expects that the next request is served.
+            self._router.cluster.routes.learn_coordinators(request.decoded(), message)
+        show_one(message)
+        return request.answered_by(message)
 
     def _ask_all(self, turn: "Turn", request: "Request") -> None:
         router = self._router
-        nodes, answers = sorted(router.cluster.node_ids), dict[int, Message]()
+        nodes, answers = sorted(router.cluster.node_ids), dict[int, Buffer | None]()
         if not nodes:
             router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
         def answered(node_id: int, frame: Buffer | None) -> None:
+            answers[node_id] = frame
             if frame is None:
-                answers[node_id] = _error(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 router.start(router.cluster.refresh())
-            else:
-                answers[node_id] = request.read(frame)
             if len(answers) == len(nodes):
                 # In the order of the brokers, not of their answers: the same question has the same answer.
-                router.answer(turn, request.answered_by(gathered([answers[one] for one in nodes])))
+                frames = [answers[one] for one in nodes]
+                size = sum(len(one) for one in frames if one is not None)
+                give_decoded(router, turn, size, partial(_gathered, request, frames))
 
         for node_id in nodes:
 
@@ -241,6 +248,15 @@ class Dispatch:
             router.answer(turn, request.answered_by(response))
 
         router.send(home, request._replace(segments=request.encoded(message)), answered)
+
+
+def _gathered(request: "Request", frames: "Sequence[Buffer | None]") -> Buffer:
+    """Return the answer that those of all brokers make; None: a broker has not answered."""
+    answers = [
+        _error(request, ErrorCode.COORDINATOR_NOT_AVAILABLE) if one is None else request.read(one)
+        for one in frames
+    ]
+    return request.answered_by(gathered(answers))
 
 
 def _rename(message: Any, home: int) -> dict[str, str]:

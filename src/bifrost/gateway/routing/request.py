@@ -12,7 +12,7 @@ from bifrost.routes.shapes import Shapes, shapes_of
 from bifrost.routes.split_request import ANSWER_TIMEOUT_S
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import decode, encode
+from bifrost.wire.codec import decode, encode, release
 from bifrost.wire.message import Message
 from bifrost.wire.program import Program
 from bifrost.wire.programs import compile_layout, compile_program
@@ -116,9 +116,11 @@ class Request(NamedTuple):
         return message
 
     def answered_by(self, message: Message) -> bytes:
-        """Return the frame of an answer, without its length."""
+        """Return the frame of an answer, without its length; nothing else may use the message."""
         layout = compile_layout(response_schema(self.api_key).name, self.api_version)
-        return encode(layout, message, self.response_head)[4:]
+        frame = encode(layout, message, self.response_head)[4:]
+        release(layout, message)
+        return frame
 
 
 def read_request(segments: list[Buffer]) -> Request:

@@ -93,6 +93,7 @@ class FakeGateway:
         self.pauses = Pauses()
         self.departures = PacedCalls("end_of_connection", lambda _call: None, lambda: 0)
         self.handshakes = PacedCalls("tls_handshake", lambda _call: None, lambda: 0)
+        self.arrivals = PacedCalls("arrival", lambda _call: None, lambda: 0)
         self.broker_connections: Counter[str] = Counter()
         self.connects = PacedCalls("connect", lambda _call: None, lambda: 0)
         self.turns = Turns(lambda _call: None, monotonic_ns)

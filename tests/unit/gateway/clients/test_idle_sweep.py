@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bifrost.gateway.clients.idle_sweep import close_idle
+from bifrost.gateway.loop import steps
 from bifrost.gateway.loop.steps import STEP_S
 from bifrost.session.close_reason import CloseReason
 
@@ -85,7 +86,14 @@ def test_others_have_their_turn_between(monkeypatch: pytest.MonkeyPatch) -> None
     ticks = count()
     monkeypatch.setattr("bifrost.gateway.clients.idle_sweep.asyncio.sleep", counted)
     # A look takes a fifth of a step here, whatever the machine.
-    monkeypatch.setattr("bifrost.gateway.loop.sweep.perf_counter", lambda: next(ticks) * STEP_S / 5)
+    now_ns = [0]
+
+    def look_ns() -> int:
+        now_ns[0] = int(next(ticks) * STEP_S / 5 * 1e9)
+        return now_ns[0]
+
+    monkeypatch.setattr(steps, "monotonic_ns", look_ns)
+    monkeypatch.setattr(steps, "turn_until_ns", lambda most_ns, _least_ns: now_ns[0] + most_ns)
     connections = [Connection(7) for _ in range(60)]
 
     async def scenario() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.gateway.loop import sweep
+from bifrost.gateway.loop import steps
 from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.loop.steps import STEP_S
 from bifrost.gateway.loop.sweep import visit
@@ -22,7 +22,8 @@ def test_others_have_their_turn_when_the_time_of_a_part_is_over(monkeypatch: pyt
     seen: list[int] = []
     seen_by_others: list[int] = []
     # Three looks take a little longer than one part may.
-    monkeypatch.setattr(sweep, "perf_counter", lambda: len(seen) * STEP_S / 2.5)
+    monkeypatch.setattr(steps, "monotonic_ns", lambda: int(len(seen) * STEP_S / 2.5 * 1e9))
+    monkeypatch.setattr(steps, "turn_until_ns", lambda most_ns, _least_ns: steps.monotonic_ns() + most_ns)
 
     async def other() -> None:
         while True:

@@ -35,7 +35,7 @@ class Acknowledgements:
     def batches(self, place: Place) -> list[Any]:
         """Return what is acknowledged of a physical partition, in the order of offsets, as brokers demand it.
 
-        A client that names those of a virtual partition in another order is refused by the broker, as without a gateway.
+        A client that names those of a virtual partition in another order is refused by the broker, as it always is.
         """
         return list(in_steps(merge(*self._batches.get(place, ()), key=_FIRST_OFFSET)))
 
