@@ -30,6 +30,7 @@ from bifrost.routes.straight import StraightRequest, StraightRoutes
 from bifrost.routes.straight_ways import straight_way
 from bifrost.tenancy.bounded_map import BoundedMap
 from bifrost.tenancy.brokers import NO_NODE
+from bifrost.tenancy.virtual_partitions.offset_groups import consumer_group_of
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import FindCoordinatorRequest, MetadataRequest
@@ -168,7 +169,7 @@ class ClusterRoutes:
 
     def coordinator(self, key: Key) -> int | None:
         """Return the coordinator of a group or transactional ID; None: it is not known."""
-        return self._coordinators.get(key)
+        return self._coordinators.get(_remembered(key))
 
     def forget_leaders(self, topics: Iterable[bytes], *, by_id: bool) -> None:
         """Forget the leaders of topics."""
@@ -177,7 +178,7 @@ class ClusterRoutes:
     def forget_coordinators(self, keys: Iterable[Key]) -> None:
         """Forget the coordinators of groups and transactional IDs."""
         for key in keys:
-            self._coordinators.discard(key)
+            self._coordinators.discard(_remembered(key))
 
     def forget_node(self, node_id: int) -> None:
         """Forget all that a broker leads and coordinates: it is away."""
@@ -302,7 +303,7 @@ class ClusterRoutes:
         """Whether a look-up for another request has brought it."""
         kind, name = wanted
         if isinstance(name, str):
-            return self._coordinators.get((int(kind), name)) is not None
+            return self.coordinator((int(kind), name)) is not None
         found = (self._by_id if kind else self._by_name).find(name)
         return found is not None and found.known_ms > since_ms
 
@@ -360,7 +361,7 @@ class ClusterRoutes:
     def _learn(self, key: Key, found: Any) -> None:
         is_known = found.error_code == ErrorCode.NONE and found.node_id >= 0
         if is_known and len(key[1]) <= LONGEST_NAME:
-            self._coordinators.put(key, found.node_id)
+            self._coordinators.put(_remembered(key), found.node_id)
 
     async def _connected(self) -> tuple[BrokerClient, OfferedVersions, int]:
         if self._broker is None:
@@ -385,3 +386,9 @@ class ClusterRoutes:
         broker, self._broker = self._broker, None
         if broker is not None:
             await broker[0].close()
+
+
+def _remembered(key: Key) -> Key:
+    """Return the key under which a coordinator is known: up to 511 offset groups have that of their consumer group."""
+    group = consumer_group_of(key[1]) if key[0] == GROUP else None
+    return key if group is None else (GROUP, group)

@@ -12,7 +12,9 @@ from bifrost.forwarding.look_up_turns import TENANT_BURST
 from bifrost.gateway.brokers import cluster_routes as module
 from bifrost.gateway.brokers.cluster_routes import AT_ONCE, MAX_LOOKED_UP, ClusterRoutes
 from bifrost.gateway.errors import BrokerError
-from bifrost.routes.keyed_parts import GROUP
+from bifrost.routes.keyed_parts import GROUP, TRANSACTION
+from bifrost.tenancy.virtual_partitions.offset_groups import offset_group
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.wire.error_codes import ErrorCode
 from support.stage import messages
 from support.stage.stage import broker_versions
@@ -96,6 +98,21 @@ async def test_leaders_and_coordinators_are_learnt_and_absent_topics_are_known_t
     assert await scene.routes.leader_of(b"orders", 0, "acme") == 7
     assert await scene.routes.leader_of(b"later", 0, "acme") == -1
     assert [sorted(one) for one in scene.broker.asked] == [["absent", "orders"], ["app"], ["later"]]
+
+
+@played
+async def test_offset_groups_have_the_coordinator_of_their_consumer_group_without_a_look_up() -> None:
+    """A commit for 512 virtual partitions of a physical one would look up 511, at 50 a second."""
+    scene = Scene()
+    others = [(GROUP, offset_group("app", "app", PartitionGroup(one))) for one in (1, 511)]
+    await scene.routes.look_up_coordinators([others[0]], "acme")
+
+    assert {scene.routes.coordinator(one) for one in ((GROUP, "app"), *others)} == {3}
+    assert scene.routes.coordinator((TRANSACTION, others[0][1])) is None
+    assert scene.routes.coordinator((GROUP, "app-v1-abcdefghi")) is None, "it only looks like one"
+
+    scene.routes.forget_coordinators([others[1]])
+    assert scene.routes.coordinator((GROUP, "app")) is None
 
 
 @played
