@@ -9,9 +9,16 @@ from bifrost.config.values import Count, Flag
 MAX_RULES = 100
 """Most rules of one tenant: each new topic of a client is compared with all."""
 
-MAX_SHARING = 128
-"""Most virtual partitions that share a physical one. A Produce that names all of them becomes so many requests, and a
-consumer of one reads, and drops, the records of the others."""
+MAX_VIRTUAL, MAX_PHYSICAL = 51_200, 1_000
+"""Most partitions of a topic that clients see, and that brokers have. 51,200 are 512 for each of 100: Metadata about
+them has 1.5 MB."""
+
+MAX_SHARING = 512
+"""Most virtual partitions that share a physical one. A consumer of one reads, and drops, the records of the others, and
+a consumer group has its offsets in as many groups at the brokers."""
+
+MAX_KEYED_SHARING = 128
+"""Most of a topic that may be compacted: the number of a group is a byte before each key, and 255 begins a claim."""
 
 
 class VirtualPartitions(Section):
@@ -21,15 +28,15 @@ class VirtualPartitions(Section):
     """Names of topics, of which one has to match; `*` in them stands for any characters, also none. A topic of a
     namespace is called `eu:orders` here, as clients of the whole tenant see it. Required."""
 
-    virtual: Count | None = Field(default=None, ge=1, le=10_000)
+    virtual: Count | None = Field(default=None, ge=1, le=MAX_VIRTUAL)
     """How many partitions clients see. It may be raised later, and no record moves. Default: `ratio` stands in its
     place."""
 
-    physical: Count | None = Field(default=None, ge=1, le=1_000)
+    physical: Count | None = Field(default=None, ge=1, le=MAX_PHYSICAL)
     """How many partitions the brokers have, at most `virtual`; with the same number the topics have no virtual
     partitions, and no later rule is for them. Virtual partition `v` is part of physical partition `v % physical`; at
-    most 128 share one. It must not be changed as long as the topic has records. Default: `ratio` stands in
-    its place."""
+    most 512 share one, or 128 of a topic that may be compacted. It must not be changed as long as the topic has
+    records. Default: `ratio` stands in its place."""
 
     ratio: Count | None = Field(default=None, ge=1, le=MAX_SHARING)
     """How many partitions clients see for one that the brokers have, in place of `virtual` and `physical`: clients say
@@ -65,3 +72,8 @@ class VirtualPartitions(Section):
     def _check_compacted(self, sharing: int) -> None:
         if self.compacted and sharing == 1:
             raise ValueError("compacted is for virtual partitions that share a physical one: remove it")
+        if self.compacted and sharing > MAX_KEYED_SHARING:
+            raise ValueError(
+                f"{sharing} virtual partitions of a compacted topic would share a physical one: "
+                f"at most {MAX_KEYED_SHARING} do"
+            )

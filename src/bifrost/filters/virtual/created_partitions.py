@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import virtual_topics
+from bifrost.tenancy.virtual_partitions.compacted.key_groups import KEYED_GROUPS
 from bifrost.tenancy.virtual_partitions.partition_map import MAX_VIRTUAL
 from bifrost.tenancy.virtual_partitions.tagged_batches import GROUPS
 from bifrost.wire.error_codes import ErrorCode
@@ -196,7 +197,8 @@ def can_have(partitions: PartitionMap, number: int) -> bool:
 def numbers_text(partitions: PartitionMap, wanted: int) -> str:
     """Say how many virtual partitions topics may have, and which number would do."""
     if not partitions.ratio:
-        most = min(MAX_VIRTUAL, GROUPS * partitions.physical)
+        sharing = KEYED_GROUPS if partitions.is_keyed else GROUPS
+        most = min(MAX_VIRTUAL, sharing * partitions.physical)
         text = f"The topic has {partitions.virtual} virtual partitions; the operator of the gateway sets how many"
         return text if wanted <= partitions.virtual else f"{text}, and can raise it to {most}"
     near = partitions.ratio * partitions.at_brokers(min(max(wanted, 1), partitions.virtual))

@@ -1,8 +1,8 @@
-"""Divides a request by groups of virtual partitions, and joins the answers.
+"""Divides a request whose virtual partitions share physical ones, and joins the answers.
 
-Within a group each virtual partition has a physical one of its own, so a part names none twice. Topics without virtual
-partitions go with the first group. The parts are of the same API and version, and go to the broker one after the other
-(`Exchange.parts`).
+A part names a physical partition once. The first virtual partition that a request names of a physical one is in the
+first part, the second one in the second, and so on; topics without virtual partitions are in the first. The parts are
+of the same API and version, and go to the broker one after the other (`Exchange.parts`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bifrost.filters.filter import Exchange, Note
+from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
-from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, PhysicalPartition, VirtualPartition
+from bifrost.tenancy.virtual_partitions.partition_map import PhysicalPartition, VirtualPartition
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Struct
 from bifrost.wire.slots import copy_struct
@@ -28,6 +29,13 @@ _Struct = TypeVar("_Struct", bound=Struct)
 RECORDS_ROUNDS = 1_000
 """For so many rounds of a loop stand the records of a partition: there may be a pause before each."""
 NO_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+SEND_AGAIN = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+"""The error with which producers send a batch again, without asking for metadata first."""
+MAX_PARTS = 128
+"""Most requests that a Produce may become: each is awaited by itself, and a client may have a hundred such requests
+under way. Beyond them producers send batches again."""
+PARTS_LIMIT = "virtual_partition_parts"
+"""What the metrics call it."""
 
 
 class Shape(NamedTuple):
@@ -61,9 +69,13 @@ Judge = Callable[[Any, "PartitionGroup", TopicKey], int | Struct]
 """Returns the error of a partition of the request, or its whole answer; 0 after it has changed what it must."""
 
 
+_Place = tuple[bytes, PhysicalPartition]
+"""A physical topic and one of its partitions: topics with several names have one."""
+
+
 class _Divided(NamedTuple):
-    groups: list[PartitionGroup]
-    """Of the parts, in their order; the last one is the request that was divided."""
+    groups: dict[_Place, tuple[PartitionGroup, ...]]
+    """Those of a physical partition, in the order of the parts that name it."""
     refused: dict[TopicKey, list[Any]]
 
 
@@ -94,59 +106,99 @@ def key_of(topic: Any, shape: Shape) -> TopicKey:
     return getattr(topic, shape.name), getattr(topic, "topic_id", ZERO_TOPIC_ID)
 
 
-def divide(exchange: Exchange, request: Any, division: Division, judge: Judge | None = None) -> bool:
-    """Leave one part of a request in it, and put the others into the exchange; return whether partitions were refused.
+def divide(
+    exchange: Exchange,
+    request: Any,
+    division: Division,
+    judge: Judge | None = None,
+    most_parts: int | None = None,
+) -> bool:
+    """Leave the last part of a request in it, and put the others into the exchange.
 
     The request is left as it is if it names no topic with virtual partitions.
+
+    Args:
+        exchange: that of the request.
+        request: to divide.
+        division: how.
+        judge: what refuses or changes partitions; None: nothing does.
+        most_parts: partitions beyond so many are refused with SEND_AGAIN; None: none are.
+    Returns:
+        Whether partitions were refused.
     """
     virtual, shape = virtual_topics(exchange), division.request
-    waves: dict[PartitionGroup, list[Any]] = {}
+    parts: list[list[Any]] = [[]]
+    waves: dict[_Place, dict[PartitionGroup, int]] = {}
     refused: dict[TopicKey, list[Any]] = {}
     has_virtual, remapped = False, 0
     for topic in in_steps(getattr(request, shape.topics)):
         key = key_of(topic, shape)
         partitions = virtual.map_of_either(*key)
         if partitions is None:
-            waves.setdefault(FIRST_GROUP, []).append(topic)
+            parts[0].append(topic)
             continue
         has_virtual = True
-        found = _by_group(topic, partitions, division, judge, refused.setdefault(key, []))
-        for group, some in found.items():
-            waves.setdefault(group, []).append(copied(topic, **{shape.partitions: some}))
+        found = _by_part(
+            exchange, topic, partitions, division, (waves, refused.setdefault(key, [])), judge, most_parts
+        )
+        parts += [[] for _ in range(max(found, default=0) + 1 - len(parts))]
+        for number, some in found.items():
+            parts[number].append(copied(topic, **{shape.partitions: some}))
             remapped += len(some)
     if not has_virtual:
         return False
     # Without any there is still a request: filters before this one may have answers to add.
-    groups = sorted(waves) or [FIRST_GROUP]
-    virtual.count("parts", len(groups) - 1)
+    virtual.count("parts", len(parts) - 1)
     virtual.count("remapped", remapped)
-    exchange.parts = [copied(request, **{shape.topics: waves[group]}) for group in groups[:-1]]
-    setattr(request, shape.topics, waves.get(groups[-1], []))
+    exchange.parts = [copied(request, **{shape.topics: topics}) for topics in parts[:-1]]
+    setattr(request, shape.topics, parts[-1])
+    groups = {place: tuple(known) for place, known in in_steps(waves.items())}
     exchange.keep(_DIVIDED, _Divided(groups, refused))
     exchange.wants_response = True
     return any(refused.values())
 
 
-def _by_group(
-    topic: Any, partitions: PartitionMap, division: Division, judge: Judge | None, refused: list[Any]
-) -> dict[PartitionGroup, list[Any]]:
-    """Return the partitions of a topic with their physical numbers, by group."""
+def _by_part(
+    exchange: Exchange,
+    topic: Any,
+    partitions: PartitionMap,
+    division: Division,
+    out: tuple[dict[_Place, dict[PartitionGroup, int]], list[Any]],
+    judge: Judge | None,
+    most_parts: int | None,
+) -> dict[int, list[Any]]:
+    """Return the partitions of a topic with their physical numbers, by part; `out` gets both."""
     shape, key = division.request, key_of(topic, division.request)
-    found: dict[PartitionGroup, list[Any]] = {}
+    name, (waves, refused) = _physical(exchange, key), out
+    found: dict[int, list[Any]] = {}
     for partition in in_steps(getattr(topic, shape.partitions), division.rounds):
         number = partition if shape.number is None else getattr(partition, shape.number)
         if not partitions.has(number):
             refused.append(division.refused(number, NO_PARTITION))
             continue
         group, physical = partitions.place_of(VirtualPartition(number))
+        known = waves.setdefault((name, physical), {})
+        if most_parts is not None and len(known) >= most_parts and group not in known:
+            virtual_topics(exchange).hit(PARTS_LIMIT)
+            refused.append(division.refused(number, SEND_AGAIN))
+            continue
         error = 0 if judge is None else judge(partition, group, key)
         if error:
             refused.append(error if isinstance(error, Struct) else division.refused(number, error))
             continue
         if shape.number is not None:
             setattr(partition, shape.number, physical)
-        found.setdefault(group, []).append(physical if shape.number is None else partition)
+        part = known.setdefault(group, len(known))
+        found.setdefault(part, []).append(physical if shape.number is None else partition)
     return found
+
+
+def _physical(exchange: Exchange, key: TopicKey) -> bytes:
+    """Return the physical name of a topic, which has one by whatever name or ID a message calls it."""
+    namespace = exchange.scope.namespace
+    return bytes(
+        namespace.names.physical_topic(VirtualTopic((key[0] or namespace.topic_of(key[1]) or "").encode()))
+    )
 
 
 def join(
@@ -161,14 +213,16 @@ def join(
         return
     virtual, shape = virtual_topics(exchange), division.response
     joined: dict[TopicKey, Any] = {}
-    for group, answer in zip(divided.groups, [*exchange.part_answers, response], strict=True):
+    for part, answer in enumerate([*exchange.part_answers, response]):
         for topic in in_steps(getattr(answer, shape.topics)):
             key = key_of(topic, shape)
             partitions = virtual.map_of_either(*key)
+            name = _physical(exchange, key) if partitions else b""
             for partition in in_steps(getattr(topic, shape.partitions) if partitions else ()):
                 assert partitions is not None
                 assert shape.number is not None, "answers have more than numbers"
                 physical = PhysicalPartition(getattr(partition, shape.number))
+                group = divided.groups[name, physical][part]
                 setattr(partition, shape.number, partitions.virtual_of(group, physical))
                 if change is not None:
                     change(partition, group, key)

@@ -27,7 +27,7 @@ that would need more is refused. Each costs the coordinator what a consumer grou
 OWNER_ROUNDS = 16
 """For so many rounds of a loop stands the name of an offset group, which takes some 15 us to make."""
 MAX_NAMES = 1024 * 1024
-"""Most characters of their names, a hundred for each of as many groups: a name of 32 KiB would be written 127 times,
+"""Most characters of their names, a hundred for each of as many groups: a name of 32 KiB would be written 511 times,
 and 4 MiB of names keep a broker for 100 ms."""
 LIMIT = "virtual_offset_groups"
 """What the metrics call both."""

@@ -19,6 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from bifrost.filters.virtual import produced_partitions as decoded
+from bifrost.filters.virtual.division import MAX_PARTS as _MAX_PARTS
 from bifrost.routes.shapes import shapes_of
 from bifrost.tenancy.virtual_partitions.own_producer import LAST_EPOCH as _LAST_EPOCH
 from bifrost.wire.api_keys import ApiKey
@@ -34,6 +35,7 @@ cdef enum:
     PART_STEPS = 16    # rounds of the hot path that a request more stands for
 
 cdef int LAST_EPOCH = _LAST_EPOCH
+cdef int MAX_PARTS = _MAX_PARTS
 PRODUCE = ApiKey.PRODUCE
 
 cdef struct Place:
@@ -123,7 +125,7 @@ cdef class PartitionTrip(RecordTrip):
         return self.places[i].physical == physical and self.places[i].topic == topic
 
     cdef bint add(self, int32_t topic, int32_t physical, int32_t virtual) except -1:
-        """Remember a place; False: the request has named the virtual partition before."""
+        """Remember a place; False: the request has named the virtual partition before, or becomes too many."""
         cdef int first, i
         cdef int32_t wave = 0, sharing = 1
         self.hint = self.count
@@ -135,6 +137,8 @@ cdef class PartitionTrip(RecordTrip):
             self.places[i].wave += self.places[i].virtual > virtual
             sharing += 1
             i = self.places[i].next
+        if sharing > MAX_PARTS:
+            return False
         if self.count == self.room_of_places:
             self.grow()
         self.places[self.count] = Place(topic, physical, virtual, wave, -1)

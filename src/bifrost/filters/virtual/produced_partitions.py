@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import FORWARD, AtBroker, Close, Forward, RequestStep, ResponseStep
 from bifrost.filters.virtual.division import (
+    MAX_PARTS,
     RECORDS_ROUNDS,
     Division,
     Shape,
@@ -125,7 +126,8 @@ class ProducedPartitionsFilter:
             virtual_topics(exchange).count("refused_batches", bool(code))
             return code
 
-        has_refused = divide(exchange, request, _DIVISION, judge)
+        # Nothing is awaited where there is no answer, and nobody could be told to send again.
+        has_refused = divide(exchange, request, _DIVISION, judge, MAX_PARTS if request.acks else None)
         transactional_batches.forget_records(exchange)
         if has_refused and request.acks == 0:
             return Close("a Produce without an answer has batches that must not pass")

@@ -28,7 +28,7 @@ ENOUGH_FOR_ANY = 2_000
 than any topic with virtual partitions has: so a page always has all of one."""
 
 MAX_SHOWN = 100_000
-"""Most virtual partitions of one answer, some 20 MiB: `max_partitions` bounds what brokers have, and up to 128 virtual
+"""Most virtual partitions of one answer, some 20 MiB: `max_partitions` bounds what brokers have, and up to 512 virtual
 ones share one of these. Topics beyond are answered INVALID_PARTITIONS."""
 LIMIT = "virtual_partitions_shown"
 """What the metrics call `MAX_SHOWN`."""

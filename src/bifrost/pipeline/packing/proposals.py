@@ -16,10 +16,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from bifrost.config.fields.virtual_partitions import MAX_SHARING
+from bifrost.config.fields.virtual_partitions import MAX_PHYSICAL, MAX_SHARING, MAX_VIRTUAL
 
-MAX_VIRTUAL, MAX_PHYSICAL = 10_000, 1_000
-"""Those of `virtual` and `physical` in the configuration."""
 MONTH_HOURS = 30 * 24
 """As `advise` counts a month."""
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bifrost.tenancy.namespace import Namespace
     from bifrost.wire.message import Message
 
-MAX_REQUESTS = 256
-"""Most requests of one need: each group of partitions has one, and each of at most two kinds."""
+MAX_REQUESTS = 1024
+"""Most requests of one need: each of 512 groups of partitions has one, and each of at most two kinds."""
 
 
 class AskedBroker(Inquiry):

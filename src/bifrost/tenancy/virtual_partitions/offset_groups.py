@@ -25,7 +25,7 @@ _LETTERS = 9
 _ALPHABET = 26
 _WORD = 1 << 32
 _TAIL = re.compile(r"-v[1-9][0-9]{0,2}-[a-z]{9}\Z")
-_LONGEST_TAIL = len("-v127-") + _LETTERS
+_LONGEST_TAIL = len("-v511-") + _LETTERS
 
 MAX_REMEMBERED_LENGTH = 512
 """Characters of a name whose offset groups are remembered: names of 32 KiB would take hundreds of MiB."""

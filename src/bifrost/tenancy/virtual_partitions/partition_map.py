@@ -14,7 +14,7 @@ PartitionGroup = NewType("PartitionGroup", int)
 FIRST_GROUP = PartitionGroup(0)
 """The group of what was written before a topic had virtual partitions."""
 
-MAX_VIRTUAL, MAX_PHYSICAL = 10_000, 1_000
+MAX_VIRTUAL, MAX_PHYSICAL = 51_200, 1_000
 """Most partitions of a topic that clients see, and that brokers have, as in the configuration."""
 
 

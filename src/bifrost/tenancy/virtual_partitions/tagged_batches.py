@@ -1,11 +1,12 @@
 """The tag of a transactional batch: a header of its first record that says the group of its virtual partition.
 
-    headers of the first record:  __virtual_partition_group (one byte: the group)  then those of the producer
+    headers of the first record:  __virtual_partition_group (the group)  then those of the producer
 
 The producer ID of a transaction is the one that the coordinator knows, so it has no room for a mark
 (virtual_batches.pyx). A record's header is kept by a broker that recompresses a batch or puts its own time in. A batch
-of group 0 has no tag. The gateway alone writes tags: a batch of a client that begins with one is refused, and what
-consumers get has none. A batch is unpacked for it, and packed again if it has a tag.
+of group 0 has no tag; a group up to 255 stands in one byte, a higher one in two. The gateway alone writes tags: a batch
+of a client that begins with one is refused, and what consumers get has none. A batch is unpacked for it, and packed
+again if it has a tag.
 
 A claim is a batch of the gateway's own (transaction_claims.py), of one record without key and value, whose header is
 `__virtual_partition_claim` with the claim's mark. It is of no group.
@@ -27,7 +28,12 @@ from bifrost.records.codec.compression import NAMES, compress_pieces, unpack
 from bifrost.records.codec.errors import CorruptBatch, OldFormat, RecordsError, TooLarge
 from bifrost.records.codec.memory import MemoryBudget
 from bifrost.records.crc32c import crc32c
-from bifrost.tenancy.virtual_partitions.compacted.key_groups import MOST_GROWTH, first_group, with_group
+from bifrost.tenancy.virtual_partitions.compacted.key_groups import (
+    KEYED_GROUPS,
+    MOST_GROWTH,
+    first_group,
+    with_group,
+)
 from bifrost.tenancy.virtual_partitions.first_headers import has_header
 from bifrost.wire.error_codes import ErrorCode
 
@@ -40,8 +46,8 @@ MAX_UNPACKED = 16 * 1024 * 1024
 any batch of a compacted topic."""
 MAX_KEYED = int(MAX_UNPACKED * MOST_GROWTH) + 1
 """Most bytes of such records with groups before their keys."""
-GROUPS = 128
-"""As in virtual_batches.pyx."""
+GROUPS = 512
+"""As in virtual_batches.pxd."""
 
 _HEADER, _CRC_FROM, _MAGIC = 61, 21, 2
 _LENGTH, _CHECKSUM, _SEQUENCE = Struct(">i"), Struct(">I"), Struct(">i")
@@ -159,8 +165,8 @@ class TransactionalBatch:
         if not group:
             return sealed(header, (self._batch.data[_HEADER:],))
         section = self._section
-        first = _first(section)
-        tag = _varint(len(TAG)) + TAG + _varint(1) + bytes([group])
+        first, size = _first(section), 1 + (group > 0xFF)
+        tag = _varint(len(TAG)) + TAG + _varint(size) + group.to_bytes(size, "big")
         headers = _varint(first.header_count + 1) + tag, section[first.headers_at : first.end]
         return _with_headers(header, self._batch.codec, section, first, *headers)
 
@@ -207,7 +213,8 @@ def opened(data: memoryview, *, is_keyed: bool = False) -> tuple[int, memoryview
         return GROUPS, memoryview(b"")
     if is_keyed:
         section = unpacked(batch, MAX_KEYED)
-        return first_group(section), section
+        group = first_group(section)
+        return (group if group < KEYED_GROUPS else GROUPS), section
     try:
         section = unpacked(batch, MAX_UNPACKED + _ROOM_FOR_TAG)
     except TooLarge:
@@ -338,9 +345,10 @@ def _group(section: memoryview, first: _First) -> int:
     value, _ = _field(section, at, first.end)
     if key is not None and bytes(key) == CLAIM:
         return GROUPS
-    if key is None or bytes(key) != TAG or value is None or len(value) != 1 or not 0 < value[0] < GROUPS:
+    if key is None or bytes(key) != TAG or value is None or not 1 <= len(value) <= 2:
         return 0
-    return value[0]
+    group = int.from_bytes(value, "big")
+    return group if group < GROUPS and len(value) == 1 + (group > 0xFF) else 0
 
 
 def _headers_have_tag(section: memoryview, first: _First) -> bool:

@@ -36,7 +36,7 @@ MAX_NUMBERED = 10_000
 the numbers are forgotten that were not used for the longest; a producer that has a transaction open there aborts it."""
 MAX_WAITING = 1_000
 """Batches of one producer in a physical partition that are not known to be stored: five of each of 128 virtual ones,
-and more. Beyond them batches have to be sent again."""
+or one of each of 512, and more. Beyond them batches have to be sent again."""
 LIMIT = "virtual_partitions_numbered"
 """What the metrics call it."""
 

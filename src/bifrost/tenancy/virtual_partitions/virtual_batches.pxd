@@ -9,7 +9,7 @@ cdef enum:
     LAST_DELTA = 23
     COUNT = 57
     TRANSACTION = 0x10
-    GROUPS = 128         # MAX_SHARING of config/fields/virtual_partitions.py
+    GROUPS = 512         # MAX_SHARING of config/fields/virtual_partitions.py
     OPENED_ROUNDS = 1000 # a batch that is looked into, in rounds of a loop: it may take milliseconds
 
 cdef uint16_t get16(const uint8_t* p) noexcept

@@ -49,7 +49,7 @@ def test_the_physical_partitions_are_created(stage: Stage, number: int) -> None:
     ("fields", "code", "text"),
     [
         ({"num_partitions": 2}, ErrorCode.INVALID_PARTITIONS, NUMBER),
-        ({"num_partitions": 6}, ErrorCode.INVALID_PARTITIONS, f"{NUMBER}, and can raise it to 256"),
+        ({"num_partitions": 6}, ErrorCode.INVALID_PARTITIONS, f"{NUMBER}, and can raise it to 1024"),
         (
             {"num_partitions": 5, "configs": [{"name": "cleanup.policy", "value": "delete,compact"}]},
             ErrorCode.INVALID_CONFIG,
@@ -205,7 +205,7 @@ def test_fixed_numbers_are_the_operators(stage: Stage) -> None:
             "CreatePartitionsRequest", {"topics": [{"name": one, "count": 9} for one in topics]}
         )
 
-    text = f"{NUMBER}, and can raise it to 256"
+    text = f"{NUMBER}, and can raise it to 1024"
     refused = {"name": "orders", "error_code": int(ErrorCode.INVALID_PARTITIONS), "error_message": text}
     assert (
         stage.play()

@@ -52,11 +52,9 @@ def test_keys_get_the_group_of_their_partition(stage: Stage, version: int) -> No
     assert (
         stage.play()
         >> client_sends(sent("orders", {0: BATCH, 3: BATCH, 4: BATCH}), version)
-        << to_broker(sent(ORDERS, {0: stored(BATCH, 0)}))
-        << to_broker(sent(ORDERS, {1: stored(BATCH, 1)}))
+        << to_broker(sent(ORDERS, {0: stored(BATCH, 0), 1: stored(BATCH, 1)}))
         << to_broker(sent(ORDERS, {0: stored(BATCH, 2)}))
-        >> broker_answers(answered(ORDERS, {"index": 0, "base_offset": 10}))
-        >> broker_answers(answered(ORDERS, {"index": 1, "base_offset": 13}))
+        >> broker_answers(answered(ORDERS, {"index": 0, "base_offset": 10}, {"index": 1, "base_offset": 13}))
         >> broker_answers(answered(ORDERS, {"index": 0, "base_offset": 14}))
         << to_client(
             answered(

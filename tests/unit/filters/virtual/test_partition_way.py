@@ -5,19 +5,21 @@ from typing import Any
 
 import pytest
 
+from bifrost.filters.virtual.division import MAX_PARTS
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.lane import Reason
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
 from bifrost.tenancy.quotas.quota_entity import NAMESPACE
 from bifrost.tenancy.quotas.quota_key import QuotaKey
+from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.errors import WireError
 from bifrost.wire.messages import ProduceRequest, ProduceResponse
 from support.clients.record_batches import build_batch
 from support.physical_names import physical_name
-from support.stage.divided import divided
+from support.stage.divided import FIVE_ON_TWO, divided
 from support.stage.playbook import (
     CLIENT_ID,
     PHYSICAL_CLIENT_ID,
@@ -67,8 +69,8 @@ def answered(partitions: dict[str, dict[int, int]], correlation_id: int = 7, thr
     return response_frame(new(responses=topics, throttle_time_ms=throttle_ms), VERSION, correlation_id)
 
 
-def session_of(stage: Stage) -> ClientSession:
-    divided(stage, "orders")
+def session_of(stage: Stage, partitions: PartitionMap = FIVE_ON_TWO) -> ClientSession:
+    divided(stage, "orders", partitions=partitions)
     session = stage.play("acme").session
     # The first request makes the lane.
     session.receive_from_client(sent({"orders": [0]}))
@@ -97,6 +99,15 @@ def test_each_request_is_awaited_until_its_answer_came(stage: Stage) -> None:
         assert session.forward_response(answered({ORDERS: {0: left}})) == Reason.PASSES
         assert session.in_flight == lane.load.in_flight == left
     assert frames(session.to_client) == [answered({"orders": {0: 2, 2: 1, 4: 0}})]
+
+
+def test_a_request_that_becomes_too_many_is_left_to_the_filters(stage: Stage) -> None:
+    session = session_of(stage, PartitionMap(512, 1))
+
+    assert session.forward_request(sent({"orders": list(range(MAX_PARTS + 1))})) == Reason.NOT_IN_PLACE
+    assert frames(session.to_broker) == []
+    assert session.forward_request(sent({"orders": list(range(MAX_PARTS))})) == Reason.PASSES
+    assert len(frames(session.to_broker)) == session.in_flight == MAX_PARTS
 
 
 def test_other_topics_go_with_the_first_request(stage: Stage) -> None:

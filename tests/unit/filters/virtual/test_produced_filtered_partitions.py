@@ -12,6 +12,7 @@ from bifrost.encryption.sealed_batch import seal_batch
 from bifrost.filters.records.tenant_records import TenantRecords
 from bifrost.filters.records.topic_way import TopicWay
 from bifrost.filters.records.transform_meter import TIME, TransformKey
+from bifrost.filters.virtual.division import copied
 from bifrost.filters.virtual.partition_way import PartitionWay
 from bifrost.filters.virtual.virtual_topics import TenantVirtualTopics
 from bifrost.forwarding.lane_names import lane_names
@@ -76,11 +77,11 @@ def test_filters_change_records_before_they_are_divided(stage: Stage) -> None:
     assert (
         stage.play()
         >> client_sends(sent("orders", {0: batch(), 2: batch(), 3: batch()}), VERSION)
-        << to_broker(sent(ORDERS, {0: after}))
-        << to_broker(sent(ORDERS, {0: marked(after, 1), 1: marked(after, 1)}))
-        >> broker_answers(answered(ORDERS, {0: 10}))
-        >> broker_answers(answered(ORDERS, {0: 12, 1: 13}))
-        << to_client(answered("orders", {0: 10, 2: 12, 3: 13}))
+        << to_broker(sent(ORDERS, {0: after, 1: marked(after, 1)}))
+        << to_broker(sent(ORDERS, {0: marked(after, 1)}))
+        >> broker_answers(answered(ORDERS, {0: 10, 1: 13}))
+        >> broker_answers(answered(ORDERS, {0: 12}))
+        << to_client(answered("orders", {0: 10, 3: 13, 2: 12}))
     )
 
 
@@ -209,7 +210,7 @@ def test_a_request_for_topics_of_both_ways_is_decoded(stage: Stage, decoded: lis
         {"name": name, "partition_data": [{"index": index, "records": one}]}
         for name, index in (("orders", 3), ("billing", 0))
     ]
-    told = answers(("billing", {0: {"base_offset": 9}}), ("orders", {3: {"base_offset": 10}}))
+    at_broker = sent(ORDERS, {1: marked(one, 1)}), sent(BILLING, {0: one})
     for order in (1, -1):
         request = messages.build(
             "ProduceRequest", {"acks": -1, "timeout_ms": 1500, "topic_data": topics[::order]}
@@ -218,12 +219,14 @@ def test_a_request_for_topics_of_both_ways_is_decoded(stage: Stage, decoded: lis
         decoded.clear()
         book = book >> client_sends(request, VERSION)
         assert "ProduceRequest" in decoded
-        book = book << to_broker(sent(BILLING, {0: one})) << to_broker(sent(ORDERS, {1: marked(one, 1)}))
+        both = [topic for message in at_broker[::order] for topic in message.topic_data]
+        stored = [(ORDERS, {1: {"base_offset": 10}}), (BILLING, {0: {"base_offset": 9}})]
+        told = [("orders", {3: {"base_offset": 10}}), ("billing", {0: {"base_offset": 9}})]
         assert (
             book
-            >> broker_answers(answered(BILLING, {0: 9}))
-            >> broker_answers(answered(ORDERS, {1: 10}))
-            << to_client(told)
+            << to_broker(copied(at_broker[0], topic_data=both))
+            >> broker_answers(answers(*stored[::order]))
+            << to_client(answers(*told[::order]))
         )
 
 

@@ -25,7 +25,7 @@ def load(partitions: int = 12, **more: Any) -> TopicLoad:
 
 def test_as_few_as_may_share_where_nothing_is_carried() -> None:
     assert propose(load(12), WIDE).physical == 1
-    assert propose(load(300), WIDE).physical == 3
+    assert propose(load(1_300), WIDE).physical == 3
     assert propose(load(12), Bounds(1.0, 3.0)).physical == 4
 
 
@@ -67,7 +67,7 @@ def test_a_topic_that_cannot_have_them_stays_with_the_reason() -> None:
     assert found == Proposal(found.load, 12, 0, pytest.approx(0.5), 1.0, "it is shared with globex")
     assert propose(load(1), WIDE).reason == "it has one"
     assert propose(load(12, produced=1e12), WIDE).reason == "no fewer keep the bounds"
-    assert propose(load(10_001), WIDE).reason == "more than 10000 partitions"
+    assert propose(load(51_201), WIDE).reason == "more than 51200 partitions"
     assert propose(load(2_000, produced=1_000.0), Bounds(0.9, 1e9)).physical == 2_000
 
 

@@ -13,7 +13,7 @@ from bifrost.tenancy.virtual_partitions.partition_map import FIRST_GROUP, Partit
 GROUPS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 
 
-@given(GROUPS, st.text("abc_-", max_size=20), st.integers(1, 127))
+@given(GROUPS, st.text("abc_-", max_size=20), st.integers(1, 511))
 def test_a_consumer_group_and_its_offset_groups_have_one_coordinator(
     group_id: str, prefix: str, number: int
 ) -> None:

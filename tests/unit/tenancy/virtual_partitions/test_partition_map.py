@@ -18,7 +18,7 @@ def fixed(draw: st.DrawFn) -> PartitionMap:
 
 @st.composite
 def of_ratio(draw: st.DrawFn) -> PartitionMap:
-    found = PartitionMap.of_ratio(draw(st.integers(2, 128))).at(draw(st.integers(1, 20)))
+    found = PartitionMap.of_ratio(draw(st.integers(2, 512))).at(draw(st.integers(1, 20)))
     assert found is not None
     return found
 
@@ -79,7 +79,7 @@ def test_a_group_need_not_be_full() -> None:
 
 def test_a_ratio_bounds_both_numbers() -> None:
     assert PartitionMap.of_ratio(3)[:3] == (3_000, 1_000, 3)
-    assert PartitionMap.of_ratio(128)[:3] == (9_984, 78, 128)
+    assert PartitionMap.of_ratio(128)[:3] == (51_200, 400, 128)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_ratio_bounds_both_numbers() -> None:
         (PartitionMap(7, 3), 4, None),
         (PartitionMap.of_ratio(3), 4, (12, 4, 3)),
         (PartitionMap.of_ratio(3), 0, None),
-        (PartitionMap.of_ratio(128), 79, None),
+        (PartitionMap.of_ratio(128), 401, None),
     ],
 )
 def test_brokers_may_have_any_number_only_with_a_ratio(

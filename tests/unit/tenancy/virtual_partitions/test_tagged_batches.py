@@ -89,7 +89,7 @@ def with_headers(*headers: tuple[bytes, bytes]) -> bytes:
 @given(
     st.lists(st.binary(max_size=300), min_size=1, max_size=40),
     st.integers(0, 4),
-    st.integers(0, 127),
+    st.integers(0, 511),
     st.integers(0, 2**31 - 1),
 )
 def test_a_tag_comes_and_goes_with_no_other_change(

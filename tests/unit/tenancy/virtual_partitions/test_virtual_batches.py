@@ -206,11 +206,11 @@ def test_a_mark_beyond_all_groups_is_of_others() -> None:
     log = bytearray(log_of(1))
     struct.pack_into(">q", log, 43, 2**63 - 1)
 
-    own = own_records(sealed(log), {PartitionGroup(one): 0 for one in range(128)})
+    own = own_records(sealed(log), {PartitionGroup(one): 0 for one in range(512)})
     assert own.own_bytes == 0
     assert {shown(one)[0] for one in own.records.values()} == {(0, 2, 0)}
     assert last_offsets(sealed(log), 10) == (3, {})
-    assert first_batch(sealed(log), 127, 0, -1) == (3, None)
+    assert first_batch(sealed(log), 511, 0, -1) == (3, None)
 
 
 def test_batches_before_the_offset_are_left_out() -> None:

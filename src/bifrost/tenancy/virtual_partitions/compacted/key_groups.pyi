@@ -4,6 +4,8 @@ from typing_extensions import Buffer
 
 from bifrost.records.codec.memory import Memory, MemoryBudget
 
+KEYED_GROUPS: int
+"""Most groups of a compacted topic; also what says that a key begins with none."""
 MOST_GROWTH: float
 """How many times as long records may become by their groups, at the most."""
 

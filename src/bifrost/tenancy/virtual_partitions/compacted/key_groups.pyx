@@ -25,11 +25,12 @@ cdef enum:
     AT_ONCE = 1024      # records, some 20 us
     ROUNDS = 64         # as many as make a pause
     GROWTH = 3          # bytes: the group, and what the two lengths may grow by
-    MOST_GROUPS = 128   # as in virtual_batches.pyx
+    MOST_GROUPS = 128   # MAX_KEYED_SHARING of config/fields/virtual_partitions.py: a byte, and 255 begins a claim
     MOST_TOLD = 100     # records without a key of a batch that are told
     PIECE = 256 * 1024  # bytes copied at a time, which takes 0.1 ms with memory that was never written
     PIECE_ROUNDS = 1000 # a pause behind each
 
+KEYED_GROUPS = MOST_GROUPS
 MOST_GROWTH = (LEAST_RECORD + GROWTH) / <double>LEAST_RECORD
 
 cdef struct Place:

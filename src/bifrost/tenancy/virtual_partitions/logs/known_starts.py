@@ -12,8 +12,9 @@ from typing import NamedTuple
 KEPT_MS = 2_000
 """As long as fetched records are kept for others."""
 MAX_REMEMBERED = 1_024
-"""Physical partitions of one tenant that are remembered, some 12 MiB if each has 128 groups. Beyond them the one is
-forgotten that was read first."""
+"""Physical partitions of one tenant that are remembered. Beyond them the one is forgotten that was read first."""
+MAX_GROUPS = 131_072
+"""Groups of all of them, some 12 MiB: a physical partition has up to 512. Beyond them likewise."""
 
 Place = tuple[bytes, int]
 """A physical topic and one of its partitions."""
@@ -40,6 +41,7 @@ class KnownStarts:
     def __init__(self) -> None:
         """Know nothing yet."""
         self._known: OrderedDict[Place, KnownStart] = OrderedDict()
+        self._groups = 0
 
     @property
     def has_any(self) -> bool:
@@ -55,10 +57,11 @@ class KnownStarts:
 
     def add(self, place: Place, start: KnownStart) -> None:
         """Remember what was read in place of what is known of the partition."""
-        self._known.pop(place, None)
+        before = self._known.pop(place, None)
+        self._groups += len(start.firsts) - (0 if before is None else len(before.firsts))
         self._known[place] = start
-        if len(self._known) > MAX_REMEMBERED:
-            self._known.popitem(last=False)
+        while len(self._known) > MAX_REMEMBERED or self._groups > MAX_GROUPS:
+            self._groups -= len(self._known.popitem(last=False)[1].firsts)
 
     def begin_of(self, place: Place, group: int, offset: int) -> int:
         """Return where to read from for a consumer that is at the start of its virtual partition.
@@ -78,3 +81,4 @@ class KnownStarts:
     def forget(self) -> None:
         """Forget all of it: topics or records were deleted."""
         self._known.clear()
+        self._groups = 0

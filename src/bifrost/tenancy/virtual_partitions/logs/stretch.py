@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MAX_REMEMBERED = 4_096
-"""Physical partitions of one tenant of which a stretch is remembered; each has at most 128 groups, so 16 MiB. Beyond
-them the one is forgotten that was not asked for the longest."""
+"""Physical partitions of one tenant of which a stretch is remembered. Beyond them the one is forgotten that was not
+asked for the longest."""
+MAX_GROUPS = 200_000
+"""Groups of all of them, some 16 MiB: a physical partition has up to 512. Beyond them likewise."""
 
 Place = tuple[bytes, int]
 """A physical topic and one of its partitions."""
@@ -43,6 +45,7 @@ class KnownStretches:
     def __init__(self) -> None:
         """Know nothing yet."""
         self._known: OrderedDict[Place, tuple[int, Stretch]] = OrderedDict()
+        self._groups = 0
 
     def of(self, place: Place, leader_epoch: int) -> Stretch | None:
         """Return what is known of a partition under a leader; -1: which one is not known.
@@ -57,7 +60,9 @@ class KnownStretches:
 
     def add(self, place: Place, leader_epoch: int, stretch: Stretch) -> None:
         """Remember what was read."""
-        self._known[place] = leader_epoch, joined(self.of(place, leader_epoch), stretch)
-        self._known.move_to_end(place)
-        if len(self._known) > MAX_REMEMBERED:
-            self._known.popitem(last=False)
+        made = joined(self.of(place, leader_epoch), stretch)
+        before = self._known.pop(place, None)
+        self._groups += len(made.last) - (0 if before is None else len(before[1].last))
+        self._known[place] = leader_epoch, made
+        while len(self._known) > MAX_REMEMBERED or self._groups > MAX_GROUPS:
+            self._groups -= len(self._known.popitem(last=False)[1][1].last)

@@ -1,3 +1,6 @@
+import pytest
+
+from bifrost.tenancy.virtual_partitions.logs import known_starts
 from bifrost.tenancy.virtual_partitions.logs.known_starts import (
     KEPT_MS,
     MAX_REMEMBERED,
@@ -57,3 +60,18 @@ def test_consumers_that_start_a_little_apart_read_from_where_the_log_begins() ->
     starts.add(PLACE, START._replace(near=9))
     assert starts.begin_of(PLACE, 1, 9) == 9, "it is too far from there"
     assert KnownStarts().begin_of(PLACE, 1, 9) == 9
+
+
+def test_all_partitions_together_have_a_bound_on_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_starts, "MAX_GROUPS", 2 * len(START.firsts))
+    starts = known()
+    starts.add((b"other", 0), START)
+    starts.add(PLACE, START)
+    assert starts.of((b"other", 0), 4, 20, 1_000) == START
+
+    starts.add((b"other", 1), START)
+    found = [starts.of(place, 4, 20, 1_000) for place in (PLACE, (b"other", 0), (b"other", 1))]
+    assert found == [START, None, START]
+    starts.forget()
+    starts.add((b"other", 0), START)
+    assert starts.of((b"other", 0), 4, 20, 1_000) == START

@@ -41,3 +41,14 @@ def test_what_was_not_asked_for_the_longest_is_forgotten(monkeypatch: pytest.Mon
     known.add((b"physical", 3), 0, Stretch(0, 1, {}))
 
     assert [known.of((b"physical", one), 0) is not None for one in range(4)] == [True, False, True, True]
+
+
+def test_all_stretches_together_have_a_bound_on_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "MAX_GROUPS", 5)
+    known = KnownStretches()
+    for partition in range(2):
+        known.add((b"physical", partition), 0, Stretch(0, 9, {0: 1, 1: 2}))
+    known.add((b"physical", 0), 0, Stretch(9, 12, {2: 10}))
+
+    known.add((b"physical", 2), 0, Stretch(0, 9, {0: 1}))
+    assert [known.of((b"physical", one), 0) is not None for one in range(3)] == [True, False, True]
