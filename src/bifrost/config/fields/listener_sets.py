@@ -60,6 +60,10 @@ class PortRange(Section):
     bootstrap_port: Port = Field(examples=["9092"])
     """TCP port clients bootstrap from; any broker of the physical cluster may serve it. Required."""
 
+    advertised_port: Port | None = None
+    """TCP port that clients are told to connect to, with `single_address`: that of a load balancer or of a container's
+    host, which leads to `bootstrap_port`. Default: the key is absent, and it is `bootstrap_port`."""
+
     broker_port_range: BrokerPortRange | None = Field(default=None, examples=["{ start: 9093, end: 9095 }"])
     """TCP ports of the brokers. Default: the key is absent, and the physical cluster has one broker only, with any
     node ID, which clients reach at `bootstrap_port` as well. If there are more, clients reach the one with the lowest
@@ -148,6 +152,12 @@ class ListenerSet(Section):
             raise ValueError(
                 "single_address is for a port_range without broker_port_range: remove that, or single_address"
             )
+        if (
+            self.port_range is not None
+            and self.port_range.advertised_port is not None
+            and not self.single_address
+        ):
+            raise ValueError("port_range.advertised_port is for single_address: add that, or remove this")
         if self.sni is not None and self.sni.tenants is not None and self.tenant is not None:
             raise ValueError("has both tenant and sni.tenants: remove one of them")
         if self.sni is not None and not self.security_protocol.has_tls:

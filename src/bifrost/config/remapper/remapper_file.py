@@ -36,7 +36,7 @@ from bifrost.config.remapper.sections import (
     PartitionRemapper,
     TopicMapping,
 )
-from bifrost.config.remapper.topic_expressions import EXPECTED, is_name, pattern_of
+from bifrost.config.remapper.topic_expressions import EXPECTED, is_name, patterns_of
 from bifrost.config.section import Section
 from bifrost.config.security_protocol import SecurityProtocol
 
@@ -107,7 +107,9 @@ class RemapperFile(Source):
             "tenants": [_tenant(read, overrides) | ({"auth": {"credentials": users}} if users else {})],
         }
         self._add_notices(read, written)
-        self.process = ProcessSettings(_LEVELS[read.logging.level], read.logging.json_, tuple(self._notices))
+        self.process = ProcessSettings(
+            _LEVELS[read.logging.level], read.logging.is_json, tuple(self._notices)
+        )
 
     # -- called by the loader
 
@@ -145,7 +147,7 @@ class RemapperFile(Source):
             )
         for key, content in topics.items():
             at: Loc = ("mapping", "topics", key)
-            if pattern_of(key) is None:
+            if not patterns_of(key):
                 self._tell(at, f"{_shown(at)}: {EXPECTED}")
             try:
                 yield key, TopicMapping.model_validate(content)
@@ -165,12 +167,8 @@ class RemapperFile(Source):
     def _check(self, read: PartitionRemapper, overrides: Mapping[str, TopicMapping]) -> None:
         listen, kafka, mapping = read.listen, read.kafka, read.mapping
         at: Loc = ("listen", "advertised_address")
-        if listen.advertised_address is not None:
-            if listen.advertised_address.port != listen.address.port:
-                text = f"port {listen.advertised_address.port} is not that of address, {listen.address.port}"
-                self._tell(at, f"{show_loc(at)}: {text}: clients are told the port that is bound")
-            if listen.advertised_address.host in _ANY:
-                self._tell(at, f"{show_loc(at)}: clients cannot connect to {listen.advertised_address.host}")
+        if listen.advertised_address is not None and listen.advertised_address.host in _ANY:
+            self._tell(at, f"{show_loc(at)}: clients cannot connect to {listen.advertised_address.host}")
         security = listen.security
         self._check_security(("listen", "security"), security.protocol, security.tls, security.sasl)
         self._check_security(("kafka",), kafka.security_protocol, kafka.tls, kafka.sasl)
@@ -252,7 +250,7 @@ class RemapperFile(Source):
 
     def _proxy(self, read: PartitionRemapper) -> dict[str, object]:
         listen = read.listen
-        host = (listen.advertised_address or listen.address).host
+        host, port = listen.advertised_address or listen.address
         sasl = listen.security.sasl
         listener: dict[str, object] = {
             "name": TENANT,
@@ -263,6 +261,7 @@ class RemapperFile(Source):
                 "bind_host": listen.address.host,
                 "advertised_host": "localhost" if host in _ANY else host,
                 "bootstrap_port": listen.address.port,
+                **({} if port == listen.address.port else {"advertised_port": port}),
             },
         }
         if listen.security.tls is not None:
@@ -369,7 +368,7 @@ def _tenant(read: PartitionRemapper, overrides: Mapping[str, TopicMapping]) -> d
     mapping = read.mapping
     rules = [
         {
-            "topics": [pattern_of(key)],
+            "topics": list(patterns_of(key)),
             "virtual": one.virtual_partitions or mapping.virtual_partitions,
             "physical": one.physical_partitions or mapping.physical_partitions,
         }

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from bifrost.config.fields.virtual_partitions import MAX_PHYSICAL, MAX_VIRTUAL
 from bifrost.config.principals.principal_mapping import PrincipalMappingRules
 from bifrost.config.section import Section
 from bifrost.config.security_protocol import SecurityProtocol
@@ -131,8 +132,8 @@ class Listen(Section):
     """Address and port that are bound, `host:port`. Default `0.0.0.0:9092`."""
 
     advertised_address: BrokerAddress | None = None
-    """Host that clients are told to connect to, and the port of `address`. Default: `address`, with `localhost` in
-    place of `0.0.0.0`, so that only clients of this machine can use it."""
+    """Host and port that clients are told to connect to, which lead to `address`. Default: `address`, with
+    `localhost` in place of `0.0.0.0`, so that only clients of this machine can use it."""
 
     max_connections: Count = Field(default=1_000, ge=1, le=1_000_000)
     """Most connections of clients at one time. Default 1,000."""
@@ -201,10 +202,10 @@ class RemappedCluster(Section):
 class TopicMapping(Section):
     """The partitions of some topics; what is absent is as in `mapping`."""
 
-    virtual_partitions: Count | None = Field(default=None, ge=1, le=10_000)
+    virtual_partitions: Count | None = Field(default=None, ge=1, le=MAX_VIRTUAL)
     """How many partitions clients see. Default: as in `mapping`."""
 
-    physical_partitions: Count | None = Field(default=None, ge=1, le=1_000)
+    physical_partitions: Count | None = Field(default=None, ge=1, le=MAX_PHYSICAL)
     """How many partitions the brokers have. Default: as in `mapping`."""
 
     offset_range: Count | None = Field(default=None, ge=MIN_OFFSET_RANGE, le=2**63 - 1)
@@ -214,19 +215,20 @@ class TopicMapping(Section):
 class Mapping(Section):
     """How many partitions clients see, and how many the brokers have."""
 
-    virtual_partitions: Count = Field(ge=1, le=10_000, examples=["100"])
+    virtual_partitions: Count = Field(ge=1, le=MAX_VIRTUAL, examples=["100"])
     """How many partitions of each topic clients see. Required."""
 
-    physical_partitions: Count = Field(ge=1, le=1_000, examples=["10"])
-    """How many partitions of each topic the brokers have, at most `virtual_partitions`; at most 128 virtual ones share
+    physical_partitions: Count = Field(ge=1, le=MAX_PHYSICAL, examples=["10"])
+    """How many partitions of each topic the brokers have, at most `virtual_partitions`; at most 512 virtual ones share
     one. The same number means that there are no virtual partitions. Required."""
 
     offset_range: Count = Field(default=1 << 40, ge=MIN_OFFSET_RANGE, le=2**63 - 1)
     """Accepted, and without effect: offsets are those of the physical partition. Default 2^40."""
 
     topics: dict[str, TopicMapping] = Field(default={})
-    """Other numbers for some topics, by a name, or by an expression made of characters of names, `\\.` and `.*`; a name
-    comes before expressions, and the first expression that matches is taken. Default: none."""
+    """Other numbers for some topics, by a name, or by an expression made of characters of names, `\\.`, `.*`, groups of
+    alternatives `(a|b)`, sets `[ab]` and `?`; a name comes before expressions, and the first expression that matches is
+    taken. Default: none."""
 
 
 class RemapperMetrics(Section):
@@ -248,6 +250,14 @@ class Logging(Section):
 
     json_: Flag = Field(default=False, alias="json")
     """Whether each line is a JSON object. Default false."""
+
+    format: Literal["json", "text"] | None = None
+    """`json` or `text`, in place of `json`. Default: what `json` says."""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether each line is a JSON object."""
+        return self.json_ if self.format is None else self.format == "json"
 
 
 class PartitionRemapper(Section):

@@ -258,7 +258,7 @@ class Listener:
                 from bifrost.routes.one_broker import NODE_ID  # Only for those who have such an address.
 
                 load_router()
-                only = NODE_ID
+                only, port = NODE_ID, port_range.advertised_port or port
             return BrokerPorts(host, start=port, end=port, broker_id_base=only)
         return BrokerPorts(host, start=ports.start, end=ports.end, broker_id_base=port_range.broker_id_base)
 

@@ -55,3 +55,13 @@ def test_without_a_range_the_bootstrap_port_is_that_of_the_only_broker() -> None
     assert ports.broker_ports(()) == {}
     with pytest.raises(ValueError, match="broker_id_base is of no use without broker_port_range"):
         PortRange(advertised_host="gw", bootstrap_port=9092, broker_id_base=1)
+
+
+def test_only_a_single_address_tells_a_port_of_its_own() -> None:
+    ports = {"advertised_host": "a.example.com", "bootstrap_port": 9092, "advertised_port": 19092}
+    found = ListenerSet.model_validate({"name": "a", "port_range": ports, "single_address": True})
+
+    assert found.port_range is not None
+    assert found.port_range.advertised_port == 19092
+    with pytest.raises(ValidationError, match="advertised_port is for single_address"):
+        ListenerSet.model_validate({"name": "a", "port_range": ports})

@@ -130,7 +130,15 @@ def test_the_advertised_host_is_that_of_the_file(file: Path) -> None:
             continue
         ports = loaded(file, LEAST, (old, new)).proxy.listener_sets[0].port_range
         assert ports is not None
-        assert (ports.advertised_host, ports.bootstrap_port) == (expected, 9000)
+        assert (ports.advertised_host, ports.bootstrap_port, ports.advertised_port) == (expected, 9000, None)
+
+
+def test_the_advertised_port_may_be_that_of_a_load_balancer(file: Path) -> None:
+    listen = 'listen: { address: "0.0.0.0:9092", advertised_address: "x:19092" }'
+    ports = loaded(file, LEAST, ("listen: {}", listen)).proxy.listener_sets[0].port_range
+
+    assert ports is not None
+    assert (ports.bootstrap_port, ports.advertised_port) == (9092, 19092)
 
 
 def test_metrics_may_be_off(file: Path) -> None:
@@ -146,6 +154,25 @@ def test_the_log_has_the_level_of_the_file(file: Path, level: str, expected: str
 
     assert settings is not None
     assert (settings.log_level, settings.log_as_json) == (expected, True)
+
+
+@pytest.mark.parametrize(("form", "expected"), [("json", True), ("text", False)])
+def test_the_log_may_have_a_format_in_place_of_json(file: Path, form: str, expected: bool) -> None:
+    settings = loaded(file, LEAST + f"logging: {{ json: {not expected}, format: {form} }}\n".lower()).process
+
+    assert settings is not None
+    assert settings.log_as_json == expected
+
+
+def test_an_expression_with_alternatives_is_one_rule(file: Path) -> None:
+    topics = r"""{ '(eu|us)\.orders': { virtual_partitions: 20 } }"""
+    text = LEAST.replace(" physical_partitions: 10", f" physical_partitions: 10, topics: {topics}")
+    (tenant,) = loaded(file, text).tenants
+
+    assert [(one.topics, one.virtual) for one in tenant.virtual_partitions] == [
+        (("eu.orders", "us.orders"), 20),
+        (("*",), 100),
+    ]
 
 
 def test_overrides_come_first_and_names_before_expressions(file: Path) -> None:
@@ -191,7 +218,7 @@ def test_equal_numbers_everywhere_mean_no_virtual_partitions(file: Path) -> None
             ["mapping.ranges: unknown key; known here: offset_range"],
         ),
         ("enabled: true", "port: 1", ["metrics.port: unknown key; known here: address, enabled"]),
-        ("json: false", "format: x", ["logging.format: unknown key; known here: json, level"]),
+        ("json: false", "format: x", ["logging.format: expected json or text, found the text 'x'"]),
         ('"0.0.0.0:9092"', "9092", ["listen.address: write host:port"]),
         ("1000\n", "0\n", ["listen.max_connections: must be at least 1, found the number 0"]),
         (
@@ -207,13 +234,13 @@ def test_equal_numbers_everywhere_mean_no_virtual_partitions(file: Path) -> None
         ),
         (
             "virtual_partitions: 100",
-            "virtual_partitions: 2000",
-            ["mapping: 200 virtual partitions would share a physical one: at most 128 do"],
+            "virtual_partitions: 6000",
+            ["mapping: 600 virtual partitions would share a physical one: at most 512 do"],
         ),
         (
             "virtual_partitions: 100",
-            "virtual_partitions: 10001",
-            ["mapping.virtual_partitions: must be at most 10000"],
+            "virtual_partitions: 51201",
+            ["mapping.virtual_partitions: must be at most 51200"],
         ),
         ("  physical_partitions: 10\n", "", ["mapping.physical_partitions is missing: add it"]),
         ("1099511627776", "1048575", ["mapping.offset_range: must be at least 1048576"]),
@@ -248,8 +275,8 @@ def test_equal_numbers_everywhere_mean_no_virtual_partitions(file: Path) -> None
         ),
         (
             "listen:\n",
-            'listen:\n  advertised_address: "x:9093"\n',
-            ["listen.advertised_address: port 9093 is not that of address, 9092"],
+            'listen:\n  advertised_address: "x"\n',
+            ["listen.advertised_address: 'x' has no port"],
         ),
         (
             "listen:\n",
