@@ -36,6 +36,8 @@ from support.physical_names import physical_name
 
 VERSIONS = list(request_schema(ApiKey.SHARE_FETCH).versions)
 PARTITIONS = 3
+NO_TOPIC = b"no topic has i"
+"""How its ID begins: what was looked up is remembered, so each is named once."""
 WAIT_S = 30.0
 LOCK_S = 30.0
 """`group.share.record.lock.duration.ms`, by default."""
@@ -170,6 +172,22 @@ def some_do_not_exist(script: Script) -> None:
     script.acknowledge([(78, 0, 0, ACCEPT), (80, 0, 0, ACCEPT)])
 
 
+def a_topic_is_unknown(script: Script) -> None:
+    """Whether a broker has given records in the session or not, and has a session at all or not."""
+    member, own = script.member, script.member.topic_id
+    script.write(0)
+    script.fetch(wait_ms=0)
+    for is_read in (False, True):
+        if is_read:
+            member.fetch_records([0])
+        member.topic_id = NO_TOPIC + bytes([member.version, is_read])
+        script.acknowledge([(0, 0, 0, ACCEPT), (1, 0, 0, ACCEPT)])
+        member.topic_id = own
+    script.acknowledge([(0, 0, 1, ACCEPT)])
+    member.topic_id = NO_TOPIC + bytes([member.version, 2])
+    script.wrong(member.acknowledge(-1, [(0, 0, 0, ACCEPT)]))
+
+
 SCRIPTS = [
     (run, version)
     for run in (
@@ -179,6 +197,7 @@ SCRIPTS = [
         wrong_ones_are_refused,
         a_session_begins_anew,
         some_do_not_exist,
+        a_topic_is_unknown,
     )
     for version in VERSIONS
 ] + [(locks_are_renewed, 2)]

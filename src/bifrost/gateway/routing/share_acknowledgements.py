@@ -51,6 +51,19 @@ class ShareAcknowledgements:
         """
         self._router, self._do, self._complete = router, do, complete
 
+    def unknown(self, call: ShareCall) -> list[bytes]:
+        """Return the IDs of topics that have to be looked up: no broker is there that could say whether they exist."""
+        assert call.member is not None
+        session = call.member.session
+        keys = [
+            key
+            for key, batches in call.named.items()
+            if (call.fetch is None or batches)
+            and not session.has_acquired(key)
+            and session.broker_of(key) is None
+        ]
+        return self._router.cluster.routes.unknown_leaders(keys) if keys else []
+
     def send(self, call: ShareCall) -> None:
         """Send each broker the acknowledgements of the records that it gave."""
         assert call.member is not None

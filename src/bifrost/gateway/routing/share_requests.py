@@ -101,6 +101,13 @@ class ShareRequests:
         if code != ErrorCode.NONE:
             self._refuse(call, code)
             return
+        unknown = self._acknowledgements.unknown(call)
+        if unknown:
+            self._router.start(self._look_up(call, unknown, self._acknowledge))
+        else:
+            self._acknowledge(call)
+
+    def _acknowledge(self, call: ShareCall) -> None:
         self._acknowledgements.send(call)
         if call.is_fetching:
             self._fetch(call)
@@ -173,14 +180,16 @@ class ShareRequests:
             return
         unknown = routes.unknown_leaders(session.partitions)
         if unknown:
-            self._router.start(self._look_up(call, unknown))
+            self._router.start(self._look_up(call, unknown, self._place))
         else:
             self._place(call)
 
-    async def _look_up(self, call: ShareCall, topics: list[bytes]) -> None:
+    async def _look_up(
+        self, call: ShareCall, topics: list[bytes], go_on: Callable[[ShareCall], None]
+    ) -> None:
         with suppress(BrokerError):
             await self._router.cluster.routes.look_up_leaders(topics, self._router.tenant or "", by_id=True)
-        self._do(lambda: self._place(call))
+        self._do(lambda: go_on(call))
 
     def _place(self, call: ShareCall) -> None:
         assert call.member is not None

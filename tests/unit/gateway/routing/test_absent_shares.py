@@ -1,12 +1,14 @@
 """Partitions of share sessions that do not exist: the gateway answers for them, and no broker is asked."""
 
+import asyncio
+
 import pytest
 
 from bifrost.gateway.brokers.cluster_routes import LEADERLESS_MS
 from bifrost.gateway.routing.share_requests import ShareRequests
 from bifrost.wire.error_codes import ErrorCode
 
-from .sharing import NODES, PARTITIONS, Router, acknowledge, codes, done, fetch, found, indexes
+from .sharing import NODES, PARTITIONS, TOPIC, Router, acknowledge, codes, done, fetch, found, indexes
 
 UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)
 
@@ -78,3 +80,25 @@ def test_acknowledgements_of_what_does_not_exist_go_to_no_broker(
     router.reply(1, done(0))
 
     assert codes(router.take_answer()) == {0: (0, 0), PARTITIONS: UNKNOWN}
+
+
+def test_topics_of_acknowledgements_are_looked_up_where_no_broker_has_a_session(
+    router: Router, shares: ShareRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member may begin its session with nothing, and acknowledge records of a topic that there is not."""
+
+    async def find_none(topics: list[bytes], tenant: str, *, by_id: bool) -> None:
+        assert (topics, tenant, by_id) == ([TOPIC], "acme", True)
+        router.learn(0)
+
+    monkeypatch.setattr(router.cluster.routes, "look_up_leaders", find_none)
+    router.read(shares, fetch(0))
+    router.take_answer()
+    router.cluster.routes.forget_leaders([TOPIC], by_id=True)
+
+    router.read(shares, acknowledge(1, 0))
+
+    assert router.answers == []
+    [look_up] = router.looked_up
+    asyncio.run(look_up)  # type: ignore[arg-type]
+    assert codes(router.take_answer()) == {0: (ErrorCode.UNKNOWN_TOPIC_ID, 0)}
