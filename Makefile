@@ -149,13 +149,14 @@ three-brokers: $(VENV)/.dev
 
 # Behind a single address of three brokers: forged requests, one broker away, taint, and the suites of the clients. `make test` has
 # tests/kafka/single. Two tests of clients are left out that read at once, after acks=1, what only one of three brokers has.
-# All APIs and random operations are compared with one broker, for three are not told as one.
+# All APIs are compared with one broker, for three are not told as one; random operations with three as well.
 BEHIND_ONE := BIFROST_SINGLE_ADDRESS=1 $(THREE)
 single-address: $(VENV)/.dev
 	$(BEHIND_ONE) $(FORGERY)/test_forged_requests.py
 	$(BEHIND_ONE) $(FORGERY) $(addprefix --ignore=$(FORGERY)/,test_forged_requests.py test_forgeries_bite.py test_timing.py)
 	$(BEHIND_ONE) tests/kafka/taint
 	BIFROST_SINGLE_ADDRESS=1 $(BIN)/python -m pytest -n 0 tests/kafka/equivalence/test_every_api.py tests/kafka/differential
+	$(BEHIND_ONE) tests/kafka/differential
 	$(BEHIND_ONE) -k "not records_are_deleted and not found_by_time" \
 		$(addprefix tests/kafka/clients/test_,confluent_kafka.py kafka_python.py aiokafka.py java_clients.py tls_clients.py)
 
