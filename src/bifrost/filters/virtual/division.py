@@ -1,8 +1,9 @@
 """Divides a request whose virtual partitions share physical ones, and joins the answers.
 
-A part names a physical partition once. The first virtual partition that a request names of a physical one is in the
-first part, the second one in the second, and so on; topics without virtual partitions are in the first. The parts are
-of the same API and version, and go to the broker one after the other (`Exchange.parts`).
+A part names a physical partition once. Of the virtual partitions of a physical one that a request names, that of the
+lowest group is in the first part, the next one in the second, and so on, as on the compiled way (partition_way.pyx);
+topics without virtual partitions are in the first. The parts are of the same API and version, and go to the broker one
+after the other (`Exchange.parts`).
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ Judge = Callable[[Any, "PartitionGroup", TopicKey], int | Struct]
 
 _Place = tuple[bytes, PhysicalPartition]
 """A physical topic and one of its partitions: topics with several names have one."""
+_Kept = tuple[_Place, "PartitionGroup", Any]
+"""A partition of the request with its physical number, and where it goes."""
 
 
 class _Divided(NamedTuple):
@@ -127,38 +130,52 @@ def divide(
         Whether partitions were refused.
     """
     virtual, shape = virtual_topics(exchange), division.request
-    parts: list[list[Any]] = [[]]
-    waves: dict[_Place, dict[PartitionGroup, int]] = {}
+    ranks: dict[_Place, dict[PartitionGroup, int]] = {}
     refused: dict[TopicKey, list[Any]] = {}
-    has_virtual, remapped = False, 0
+    kept: list[tuple[Any, list[_Kept] | None]] = []
     for topic in in_steps(getattr(request, shape.topics)):
         key = key_of(topic, shape)
         partitions = virtual.map_of_either(*key)
         if partitions is None:
-            parts[0].append(topic)
+            kept.append((topic, None))
             continue
-        has_virtual = True
-        found = _by_part(
-            exchange, topic, partitions, division, (waves, refused.setdefault(key, [])), judge, most_parts
-        )
-        parts += [[] for _ in range(max(found, default=0) + 1 - len(parts))]
-        for number, some in found.items():
-            parts[number].append(copied(topic, **{shape.partitions: some}))
-            remapped += len(some)
-    if not has_virtual:
+        out = ranks, refused.setdefault(key, [])
+        kept.append((topic, _kept(exchange, topic, partitions, division, out, judge, most_parts)))
+    if all(some is None for _, some in kept):
         return False
+    for known in in_steps(ranks.values()):
+        known.update({group: rank for rank, group in enumerate(sorted(known))})
     # Without any there is still a request: filters before this one may have answers to add.
+    parts = _parts(kept, ranks, shape)
     virtual.count("parts", len(parts) - 1)
-    virtual.count("remapped", remapped)
+    virtual.count("remapped", sum(len(some or ()) for _, some in kept))
     exchange.parts = [copied(request, **{shape.topics: topics}) for topics in parts[:-1]]
     setattr(request, shape.topics, parts[-1])
-    groups = {place: tuple(known) for place, known in in_steps(waves.items())}
+    groups = {place: tuple(sorted(known)) for place, known in in_steps(ranks.items())}
     exchange.keep(_DIVIDED, _Divided(groups, refused))
     exchange.wants_response = True
     return any(refused.values())
 
 
-def _by_part(
+def _parts(
+    kept: list[tuple[Any, list[_Kept] | None]], ranks: dict[_Place, dict[PartitionGroup, int]], shape: Shape
+) -> list[list[Any]]:
+    """Return the topics of each part."""
+    parts: list[list[Any]] = [[]]
+    for topic, some in in_steps(kept):
+        if some is None:
+            parts[0].append(topic)
+            continue
+        found: dict[int, list[Any]] = {}
+        for place, group, partition in in_steps(some):
+            found.setdefault(ranks[place][group], []).append(partition)
+        parts += [[] for _ in range(max(found, default=0) + 1 - len(parts))]
+        for number, own in found.items():
+            parts[number].append(copied(topic, **{shape.partitions: own}))
+    return parts
+
+
+def _kept(
     exchange: Exchange,
     topic: Any,
     partitions: PartitionMap,
@@ -166,18 +183,19 @@ def _by_part(
     out: tuple[dict[_Place, dict[PartitionGroup, int]], list[Any]],
     judge: Judge | None,
     most_parts: int | None,
-) -> dict[int, list[Any]]:
-    """Return the partitions of a topic with their physical numbers, by part; `out` gets both."""
+) -> list[_Kept]:
+    """Return the partitions of a topic with their physical numbers; `out` gets the groups of each, and the refused."""
     shape, key = division.request, key_of(topic, division.request)
-    name, (waves, refused) = _physical(exchange, key), out
-    found: dict[int, list[Any]] = {}
+    name, (ranks, refused) = _physical(exchange, key), out
+    found: list[_Kept] = []
     for partition in in_steps(getattr(topic, shape.partitions), division.rounds):
         number = partition if shape.number is None else getattr(partition, shape.number)
         if not partitions.has(number):
             refused.append(division.refused(number, NO_PARTITION))
             continue
         group, physical = partitions.place_of(VirtualPartition(number))
-        known = waves.setdefault((name, physical), {})
+        place = name, physical
+        known = ranks.setdefault(place, {})
         if most_parts is not None and len(known) >= most_parts and group not in known:
             virtual_topics(exchange).hit(PARTS_LIMIT)
             refused.append(division.refused(number, SEND_AGAIN))
@@ -188,8 +206,8 @@ def _by_part(
             continue
         if shape.number is not None:
             setattr(partition, shape.number, physical)
-        part = known.setdefault(group, len(known))
-        found.setdefault(part, []).append(physical if shape.number is None else partition)
+        known.setdefault(group, len(known))
+        found.append((place, group, physical if shape.number is None else partition))
     return found
 
 
