@@ -334,7 +334,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                     session.meet(await self._way.fetch(need))
         finally:
             self._task = None
-        self.flush()
+        self._go_on(self.flush)
 
     def _let_in(self) -> None:
         """Take note that the client has authenticated, for the first time or again."""
@@ -367,7 +367,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             log.debug("authentication_expired", peer=self._peer, tenant=self.tenant)
         elif left_ms is not None:
             # A token may be valid for years, which is longer than a timer of the loop can be.
-            self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, self._follow_lifetime)
+            self._expiry.set(min(left_ms, MAX_WAIT_MS) / 1000, lambda: self._go_on(self._follow_lifetime))
 
     @contextmanager
     def _ending(self) -> Iterator[None]:

@@ -8,7 +8,8 @@ Parts leave in the order in which they were given, and a broker answers in that 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -114,6 +115,11 @@ class BrokerLink(StraightLink):
                 self.close()
 
     async def _connect(self) -> None:
+        with self._ending():
+            await self._try_to_connect()
+            self._go_on()
+
+    async def _try_to_connect(self) -> None:
         router = self._router
         try:
             await router.gateway.connects.turn()
@@ -123,11 +129,12 @@ class BrokerLink(StraightLink):
             limit_ms = router.gateway.limits.upstream_connect_timeout_ms
             made = await connect(self, broker, router.cluster.security, router.login(), limit_ms)
             made.count_in(router.gateway.broker_connections, router.cluster.name)
-            if self._is_lost:
-                if made.transport is not None:
+            try:
+                if not self._is_lost:
+                    self._take(made)
+            finally:
+                if self.connection is not made and made.transport is not None:
                     made.transport.close()
-                return
-            self._take(made)
         except (BrokerError, OSError) as error:
             self._lose(str(error), is_away=True)
         except Exception as error:
@@ -135,7 +142,6 @@ class BrokerLink(StraightLink):
             self._lose(type(error).__name__)
         finally:
             self.task = None
-        self._go_on()
 
     def _take(self, made: BrokerConnection) -> None:
         """Use a connection, which is logged in."""
@@ -159,6 +165,11 @@ class BrokerLink(StraightLink):
             connection.transport.set_protocol(relay)
 
     async def _renew_login(self, connection: BrokerConnection) -> None:
+        with self._ending():
+            await self._try_to_renew_login(connection)
+            self._go_on()
+
+    async def _try_to_renew_login(self, connection: BrokerConnection) -> None:
         router = self._router
         try:
             login, broker = router.login(), router.cluster.broker(self.node_id)
@@ -174,7 +185,6 @@ class BrokerLink(StraightLink):
             self._lose(type(error).__name__)
         finally:
             self.task = None
-        self._go_on()
 
     # -- what the broker connection calls
 
@@ -231,23 +241,29 @@ class BrokerLink(StraightLink):
 
     def broker_login_due(self) -> None:
         """Send nothing more until the login is renewed; do that at once if nothing is awaited."""
-        if self.unsent:
-            self._go_on()
+        with self._ending():
+            if self.unsent:
+                self._go_on()
 
     def end(self, reason: CloseReason, detail: str) -> None:
         """Take note that the broker has closed the connection."""
-        self._lose(detail)
+        with self._ending():
+            self._lose(detail)
 
     # -- the end
 
     def watch(self, due_s: float) -> None:
         """Look at `due_s`, by the loop's time, whether the oldest part is late, if that is not planned yet."""
         if self.timer is None and not self._is_lost:
-            self.timer = self._router.loop.call_at(due_s, self._look)
+            self.timer = self._router.loop.call_at(due_s, self._end_late)
+
+    def _end_late(self) -> None:
+        self.timer = None
+        with self._ending():
+            self._look()
 
     def _look(self) -> None:
         """Give up if the oldest part is late; else look again when it would be."""
-        self.timer = None
         due = [one[0].due_s for one in (self.unsent,) if one] + [one[0][1] for one in (self.awaited,) if one]
         if not due:
             return
@@ -280,6 +296,15 @@ class BrokerLink(StraightLink):
         for part in unsent:
             if part.answered is not None:
                 self._router.give(part.answered, None, may_be_done=False)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the client's connection if what the event loop calls raises: its parts would never be answered."""
+        try:
+            yield
+        except Exception as error:
+            self.close()
+            self._router.fail(error)
 
     def finish(self) -> None:
         """Send what was given, and close; the client waits for no answer any more."""

@@ -283,13 +283,15 @@ class Router(StraightRouter):
 
     def fail(self, error: Exception) -> None:
         """End the client's connection for an error in what a broker sent, or of the gateway's own."""
+        is_own = not isinstance(error, WireError)
+        if is_own:
+            report("route", error, tenant=self.tenant)
         if self.is_closed:
             return
-        if isinstance(error, WireError):
-            self._client.end(CloseReason.BROKER_MISBEHAVED, str(error))
-        else:
-            report("route", error, tenant=self.tenant)
+        if is_own:
             self._client.end(CloseReason.INTERNAL_ERROR, type(error).__name__)
+        else:
+            self._client.end(CloseReason.BROKER_MISBEHAVED, str(error))
 
     def give(self, answered: Answered, frame: Buffer | None, *, may_be_done: bool) -> None:
         """Give an answer of a broker to the request that awaits it; an error ends this client's connection alone."""
