@@ -139,13 +139,21 @@ class GatewayExchange:
             if self._gateway.shared.quota_tables.has_any() and self._gateway.peers.takes_part():
                 break
             await asyncio.sleep(LOOK_S)
+        if self._link is not None:  # An error of the gateway's own has ended the try before this one.
+            await self._link.close()
         cluster = self._gateway.clusters[self._settings.upstream or self._gateway.config.clusters[0].name]
         self._exchange = exchange = Exchange(self._member, self._budgets)
         self._link = link = ExchangeLink(cluster, exchange_topic_settings(self._settings), REQUEST_TIMEOUT_MS)
         exchange.begin(monotonic_ns())
+        loop = asyncio.get_running_loop()
+        both = loop.create_task(self._write(exchange, link)), loop.create_task(self._read(exchange, link))
         try:
-            await asyncio.gather(self._write(exchange, link), self._read(exchange, link))
+            await asyncio.gather(*both)
         finally:
+            # If one of them fails, the other one ends as well, before both begin again.
+            for one in both:
+                one.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
             link.lose_writer()
             link.lose_reader()
 

@@ -19,6 +19,7 @@ from bifrost.authentication.accounts import Accounts
 from bifrost.authentication.json_web_keys import MAX_SET_BYTES, KeySet
 from bifrost.config.fields.oauth import DISCOVERY_PATH, OAuth, Url
 from bifrost.gateway.errors import StartError
+from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.http_client import FetchError, get
 
 log = structlog.get_logger()
@@ -125,7 +126,9 @@ class Jwks:
         before = len(self.keys)
         try:
             self.keys.replace(await self._fetch())
-        except (FetchError, OSError, ValueError) as error:
+        except Exception as error:  # Also of the gateway's own: keys must become too old all the same.
+            if not isinstance(error, FetchError | OSError | ValueError):
+                report("jwks", error)
             log.warning("jwks_failed", error=str(error), keys=before, retry_in_ms=retry_ms)
             is_too_old = self._now_ms() - self._succeeded_ms >= self._settings.jwks_max_age_ms
             if before and is_too_old:

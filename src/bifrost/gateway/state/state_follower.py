@@ -21,6 +21,7 @@ from time import perf_counter
 
 import structlog
 
+from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.steps import STEP_S
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_model import StateModel, TellingModel
@@ -73,13 +74,19 @@ class StateFollower:
                 apply(key, get(key))
             except ValueError as error:
                 self._refuse(key, str(error))
+            except Exception as error:
+                report("state_follower", error, key=str(key))
+                self._refuse(key, type(error).__name__)
             else:
                 if refused:
                     refused.pop(key, None)
             if perf_counter() >= until_s:
                 break
-        if self._tell is not None:
-            self._tell()
+        try:
+            if self._tell is not None:
+                self._tell()
+        except Exception as error:  # The records are in the model, and those who wait for them may go on.
+            report("state_follower", error)
         if waiting:
             self._has_next_step = True
             asyncio.get_running_loop().call_soon(self._step)

@@ -188,6 +188,10 @@ class StateReader:
                 self.problem = str(error)
                 await asyncio.sleep(retry_s)
                 retry_s = min(retry_s * 2, LAST_RETRY_S)
+            except Exception:
+                # Some of what was read may not be in the table, and would not be read again.
+                self._begin_anew()
+                raise
 
     async def close(self) -> None:
         """Close the connections."""

@@ -14,6 +14,7 @@ import structlog
 from bifrost.gateway.brokers.broker_login import Login
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.steps import Breaks
 from bifrost.gateway.upkeep.context import UpkeepContext
 from bifrost.gateway.upkeep.coordinator import Coordinator
@@ -50,6 +51,9 @@ RETRY_S = 10.0
 
 UNKNOWN_S = 1.0
 """Pause while no broker tells how long it keeps offsets, as when the gateway has just started."""
+
+PLACE = "offset_upkeep"
+"""The place of errors of the gateway's own."""
 
 KEPT, EXPIRED, FAILED = "kept_groups", "expired_offsets", "upkeep_failures"
 """What is counted; in `NUMBERS` of partition_rules.py."""
@@ -96,8 +100,13 @@ class OffsetUpkeep:
             self._seen = {tenant: seen for tenant, seen in self._seen.items() if tenant in divided}
             for cluster in self._gateway.clusters:
                 tenants = [one for one in divided if self._gateway.cluster_of.get(one) == cluster.name]
-                if tenants:
+                if not tenants:
+                    continue
+                try:
                     pauses_s.append(await self._look(cluster, tenants))
+                except Exception as error:  # The tenants of other clusters do not wait for it to be mended.
+                    report(PLACE, error, upstream=cluster.name)
+                    pauses_s.append(RETRY_S)
             await asyncio.sleep(min(pauses_s))
 
     @property
@@ -172,10 +181,11 @@ class OffsetUpkeep:
                 break
             try:
                 look_again_s = await self._tend_group(coordinators, tenant, group, retention_s)
-            except BrokerError as error:
-                # It is due again with the next look.
+            except Exception as error:  # It is due again with the next look.
+                if not isinstance(error, BrokerError):
+                    report(PLACE, error, tenant=tenant)
                 self._counts[tenant, FAILED] += 1
-                problem = str(error)
+                problem = str(error) or type(error).__name__
             else:
                 seen[group.group_id] = _Seen(look_again_s, group.has_consumer_group)
             await asyncio.sleep(PAUSE_S)

@@ -279,3 +279,34 @@ def test_keys_that_come_in_clear_are_warned_of(
     World(monkeypatch, **settings).jwks.prepare()
 
     assert [entry["event"] for entry in logged] == ["issuer_without_tls"] * is_warned_of
+
+
+def test_keys_become_too_old_although_the_gateway_itself_fails_to_fetch_them(
+    play: Make, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    monkeypatch.setattr(module, "FIRST_RETRY_MS", 1)
+    monkeypatch.setattr(module, "LAST_RETRY_MS", 1)
+
+    async def bug(*_: object, **__: object) -> bytes:
+        raise KeyError("a bug")
+
+    async def scenario(world: World) -> None:
+        await settled()
+        assert world.outcome(FIRST) == "good"
+        real, called = module.get, list[str]()
+        monkeypatch.setattr(module, "get", bug)
+        world.now_ms += 86_400_000
+        world.jwks._want_keys()
+        world.jwks.call_when_fetched(lambda: called.append("told"))
+        await asyncio.sleep(0.05)
+        assert world.outcome(FIRST) != "good"
+        assert called == ["told"]
+
+        monkeypatch.setattr(module, "get", real)
+        await asyncio.sleep(0.05)
+        assert world.outcome(FIRST) == "good"
+
+    play(scenario, jwks_max_age_ms=3_600_000)
+
+    reported = [one for one in logged if one["event"] == "internal_error"]
+    assert {one["place"] for one in reported} == {"jwks"}

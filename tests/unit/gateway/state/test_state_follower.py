@@ -135,3 +135,54 @@ def test_a_record_that_is_not_understood_is_told_until_it_is_another_one() -> No
         assert scene.model.known["a"] == {"n": 4}
 
     play(one)
+
+
+def test_a_bug_in_a_model_keeps_no_other_record_from_it_and_nobody_waiting(
+    logged: list[dict[str, Any]],
+) -> None:
+    """A gateway that starts waits for its models; a change waits for them, too."""
+
+    async def one(scene: Scene) -> None:
+        scene.follower.step_s = 0.0  # one key a step: most are applied where the event loop calls
+        apply = scene.model.apply
+        bodies = [(str(number), {"n": number}) for number in range(5)]
+
+        def broken(key: StateKey, record: StateRecord | None) -> None:
+            if key.name in ("1", "4"):
+                raise KeyError("a bug")
+            apply(key, record)
+
+        scene.model.apply = broken  # type: ignore[method-assign]
+        scene.write(*bodies)
+        await asyncio.wait_for(scene.follower.settle(), 1)
+        assert scene.model.known.keys() == {"0", "2", "3"}
+        assert not scene.follower.is_current
+
+        scene.model.apply = apply  # type: ignore[method-assign]
+        scene.write(*bodies)
+        await scene.follower.settle()
+        assert scene.follower.is_current
+
+    play(one)
+
+    reported = [one for one in logged if one["event"] == "internal_error"]
+    assert [one["place"] for one in reported] == ["state_follower"] * 2
+    assert "thing" in reported[0]["key"]
+
+
+def test_a_bug_in_what_a_model_tells_keeps_nobody_waiting(logged: list[dict[str, Any]]) -> None:
+    class Telling(Model):
+        def tell(self) -> None:
+            raise KeyError("a bug")
+
+    async def one(scene: Scene) -> None:
+        model = Telling()
+        follower = StateFollower(scene.table, "told", model)
+        scene.write(("a", {"n": 1}), kind="told")
+        await asyncio.wait_for(follower.settle(), 1)
+        assert model.known == {"a": {"n": 1}}
+        assert follower.is_current
+
+    play(one)
+
+    assert [one["place"] for one in logged if one["event"] == "internal_error"] == ["state_follower"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from struct import pack_into
+from struct import pack_into, unpack_from
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from bifrost.gateway.loop import steps
+from bifrost.gateway.loop import loop_guard, steps
+from bifrost.gateway.loop.loop_guard import keep
 from bifrost.gateway.producing.upstream_topic import UpstreamTopic
 from bifrost.gateway.state import state_reader
 from bifrost.gateway.state.state_reader import StateReader
@@ -153,3 +154,54 @@ def test_small_changes_of_one_answer_take_turns_with_others(monkeypatch: pytest.
     asyncio.run(scenario())
 
     assert len(set(sizes)) >= 20
+
+
+class KeepingLeader(Leader):
+    """A leader that keeps its log."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch)
+        self.log: list[bytes] = []
+
+    def write(self, records: list[Record]) -> None:
+        super().write(records)
+        self.log.append(self.batches[-1])
+
+    async def _fetch(self, topic: object, offset: int, max_wait_ms: int) -> tuple[Any, int]:
+        self.batches = [one for one in self.log if unpack_from(">q", one, 0)[0] >= offset]
+        return await super()._fetch(topic, offset, max_wait_ms)
+
+
+def test_what_a_bug_has_kept_out_of_the_table_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    """The log's position is past it by then, so reading on would lose records."""
+    table = StateTable(StateLimits(10_000, 65_536, 2**28))
+    monkeypatch.setattr(loop_guard, "FIRST_RETRY_S", 0.001)
+
+    async def scenario() -> None:
+        leader = KeepingLeader(monkeypatch)
+        reader = StateReader(cast(UpstreamTopic, leader.topic), table)
+        leader.write(records_of(table, 0, "first", 3))
+        running = asyncio.create_task(keep("state_reader", reader.run))
+        await reader.until_current()
+        written = records_of(table, 1, "second", 3)
+
+        with monkeypatch.context() as patch:
+            failed = asyncio.Event()
+
+            def fail(_read: object) -> None:
+                failed.set()
+                raise KeyError("a bug")
+
+            patch.setattr(reader, "_fold_in_steps", fail)
+            leader.write(written)
+            await asyncio.wait_for(failed.wait(), 5)
+        await reader.reach(leader.end, 5_000)
+        running.cancel()
+        assert {(one.body or {})["by"] for one in table.of_kind("alias")} == {"second"}
+
+    asyncio.run(scenario())
+
+    [reported] = [one for one in logged if one["event"] == "internal_error"]
+    assert reported["place"] == "state_reader"

@@ -270,3 +270,53 @@ def test_a_problem_of_a_tenant_is_logged_once_while_it_lasts(
     world.look()
 
     assert told == ["OffsetFetch: NOT_COORDINATOR"] * 2
+
+
+def test_a_bug_with_one_tenants_groups_leaves_those_of_the_others_looked_after(
+    world: World, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    acme, globex = owner("acme"), owner("globex")
+    world.listed = {acme: "", "acme.app": "consumer", globex: "", "globex.app": "consumer"}
+    world.offsets_of = {one: [offset(RETENTION_S)] for one in (acme, globex)}
+    touch = world.touch
+
+    async def broken(group_id: str) -> None:
+        if group_id == acme:
+            raise KeyError("a bug")
+        await touch(group_id)
+
+    monkeypatch.setattr(world, "touch", broken)
+    world.look()
+
+    assert world.touched == [globex]
+    assert world.counts["acme", "upkeep_failures"] == 1
+    [reported] = [one for one in logged if one["event"] == "internal_error"]
+    assert (reported["place"], reported["tenant"]) == ("offset_upkeep", "acme")
+
+
+def test_a_bug_at_one_cluster_leaves_the_others_looked_after(
+    world: World, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    other = SimpleNamespace(name="other")
+    world.gateway.clusters.insert(0, other)
+    world.gateway.cluster_of["acme"] = "other"
+    looked = asyncio.Event()
+
+    async def look(cluster: Any, _tenants: list[str]) -> float:
+        if cluster is other:
+            raise KeyError("a bug")
+        looked.set()
+        return 600
+
+    monkeypatch.setattr(world.upkeep, "_look", look)
+
+    async def run() -> None:
+        task = asyncio.create_task(world.upkeep.run())
+        async with asyncio.timeout(1):
+            await looked.wait()
+        task.cancel()
+
+    asyncio.run(run())
+
+    [reported] = [one for one in logged if one["event"] == "internal_error"]
+    assert (reported["place"], reported["upstream"]) == ("offset_upkeep", "other")
