@@ -171,7 +171,11 @@ class Rooms:
                 refused = 0
                 if queue.waiting:
                     self._turns.append(tenant)
-                waiter.update_reading()
+                try:
+                    waiter.update_reading()
+                except Exception:
+                    self._have_turns()  # The others do not wait until room is given back once more.
+                    raise
                 continue
             # No other large frame overtakes one that fits its tenant's room and only waits for the process's.
             large_have_to_wait |= is_large and self._waits_for_all(queue)

@@ -143,4 +143,8 @@ class TimeBudgets:
 
     def _look_again(self) -> None:
         self._is_waiting = False
-        self.look(self._now_ns())
+        try:
+            self.look(self._now_ns())
+        except Exception:
+            self._look_again_later(BURST_NS)  # Else tenants that wait might wait for ever.
+            raise

@@ -279,3 +279,27 @@ def test_what_can_go_on_before_it_is_whole_is_tried_first() -> None:
     one.receive(bytes(4000))
     assert one.framer.see()
     assert world.rooms.of_all.blocks == 20 * MIB
+
+
+def test_a_waiter_that_fails_keeps_no_other_one_waiting() -> None:
+    world = World()
+    holder = Stream(world, "acme")
+    assert holder.begin(30 * MIB)
+    waiters = [Stream(world, tenant) for tenant in ("globex", "acme", "initech")]
+    world.rooms.limit(31 * MIB, 31 * MIB, 8 * MIB, {})
+    assert [one.begin(20 * MIB if one.tenant == "acme" else 2 * MIB) for one in waiters] == [False] * 3
+
+    def fail() -> None:
+        raise KeyError("a bug")
+
+    waiters[0].update_reading = fail  # type: ignore[method-assign]
+    holder.finish()
+    failures = 0
+    while world.soon:
+        try:
+            world.soon.pop(0)()
+        except KeyError:
+            failures += 1
+
+    assert failures == 1
+    assert [one.told for one in waiters] == [0, 1, 1]

@@ -128,3 +128,23 @@ def test_shares_that_change_hold_at_once() -> None:
     clock.budgets.limit(Shares(100), Shares())
 
     assert not clock.load("acme").is_over_budget
+
+
+def test_a_look_that_fails_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tenants that wait spend nothing, so nothing else would lead to a look."""
+    clock = Clock()
+    clock.spend(2, acme=1.0, globex=0.5)
+    assert clock.load("acme").is_over_budget
+    [look] = clock.later
+
+    def fail(_now_ns: int) -> None:
+        raise KeyError("a bug")
+
+    clock.later.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(clock.budgets, "look", fail)
+        with pytest.raises(KeyError):
+            look()
+    clock.spend(2)
+
+    assert not clock.load("acme").is_over_budget
