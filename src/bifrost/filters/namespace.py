@@ -17,6 +17,8 @@ from bifrost.wire.codec import release_items
 from bifrost.wire.entity import Entity
 from bifrost.wire.fields.entities import entities_of
 from bifrost.wire.message import Message
+from bifrost.wire.program import Program
+from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, message_schema
 from bifrost.wire.steps import in_steps
 
@@ -65,6 +67,27 @@ def unknown_topic_ids(namespace: Namespace, request: Message, version: int) -> T
     """Return the topic IDs in a request whose owners are to be looked up first; None: all are known."""
     _visit_topic_ids(namespace, request, _steps_of(request.SCHEMA.name, version))
     return TopicIds(namespace.take_unresolved()) if namespace.must_look_up() else None
+
+
+def unknown_topic_ids_in_place(
+    namespace: Namespace, program: Program, frame: bytes | memoryview, offset: int
+) -> TopicIds:
+    """Return the same of a request that is too large to be decoded, and names at least one.
+
+    Args:
+        namespace: of the tenant.
+        program: rewrites requests of this API and version.
+        frame: the request, without its length.
+        offset: where its body begins, in bytes.
+    """
+
+    def look(slot: int, value: bytes) -> bytes | None:
+        if slot == Entity.TOPIC_ID:
+            namespace.physical(Entity.TOPIC_ID, value)
+        return value if len(namespace.unresolved) <= FEW_IDS else None  # More make no difference.
+
+    rewrite(program, frame, offset, Names(look))
+    return TopicIds(namespace.take_unresolved())
 
 
 def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:

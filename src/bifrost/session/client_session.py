@@ -252,10 +252,9 @@ class ClientSession(AnsweringSession):
             segments, _ = rewrite_frame(way.program, frame, offset, names, head, allow_trailing)
             segments = segments if segments is None or lane.admits(frame, offset) else None
         if segments is None:
-            unresolved = self._namespace.take_unresolved()
-            if unresolved and not is_decodable(plan, len(frame)):
-                # A large Produce is not decoded to find all its unknown IDs at once: they are looked up one by one.
-                return TopicIds(unresolved)
+            if self._namespace.take_unresolved() and not is_decodable(plan, len(frame)):
+                # A large Produce is not decoded to find the others that it names.
+                return translation.unknown_topic_ids_in_place(self._namespace, way.program, frame, offset)
             exchange = self._for_filters(exchange or Exchange(plan.api_key, plan.api_version, self._scope))
             decided = self._decoded_request(lane, exchange, frame, offset, head)
             if isinstance(decided, Answer):

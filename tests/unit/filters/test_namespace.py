@@ -4,13 +4,15 @@ import pytest
 
 from bifrost.filters import namespace as translation
 from bifrost.filters.steps import FORWARD, Close, TopicIds
-from bifrost.tenancy.topic_ids import ABSENT_FOR_MS
+from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.codec import encode_body
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.schema import message_schema
 from bifrost.wire.steps import set_pause
 from support.physical_names import physical_name
 from support.stage import messages
-from support.stage.stage import Stage
+from support.stage.stage import PLANS, Stage
 
 OWN, FOREIGN, UNKNOWN = b"own topic ID....", b"foreign topic ID", b"unknown topic ID"
 
@@ -77,6 +79,23 @@ def test_ids_of_a_request_must_be_known(acme) -> None:
     assert translation.unknown_topic_ids(acme, request, 6) == TopicIds(frozenset({UNKNOWN, FOREIGN}))
     own = messages.DeleteTopicsRequest(topics=request.topics[:1])
     assert translation.unknown_topic_ids(acme, own, 6) is None
+
+
+def test_ids_of_a_request_that_is_not_decoded_are_found_together(acme) -> None:
+    plan = PLANS.plan_for(ApiKey.PRODUCE, 13)
+    assert plan.request.program is not None
+
+    def found(ids: list[bytes]) -> TopicIds:
+        topics = [{"topic_id": one, "partition_data": [{"index": 0, "records": b"r" * 99}]} for one in ids]
+        frame = encode_body(plan.request.layout, messages.ProduceRequest(topic_data=topics))
+        return translation.unknown_topic_ids_in_place(acme, plan.request.program, frame, 0)
+
+    made_up = [number.to_bytes(16, "big") for number in range(1, 100)]
+    assert found([OWN, UNKNOWN, FOREIGN, *made_up[:9]]) == TopicIds(
+        frozenset({UNKNOWN, FOREIGN, *made_up[:9]})
+    )
+    assert len(found(made_up).ids) == FEW_IDS + 1
+    assert acme.unresolved == set()
 
 
 def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage, acme) -> None:
