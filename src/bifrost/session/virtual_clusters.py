@@ -194,6 +194,14 @@ class VirtualClusters:
                 self._below[path] = cluster
                 yield path, cluster
 
+    def used_limits(self) -> Iterator[tuple[str, str, float] | None]:
+        """Yield tenant, limit and used part of what the tenants make brokers keep; None is a step of the work."""
+        for tenant, root in list(self._roots.items()):
+            yield None
+            kept = root.namespace.kept
+            for limit, part in () if kept is None else kept.state.used():
+                yield tenant, limit, part
+
     def of_tenant(self, tenant: str) -> VirtualCluster | None:
         """Return a tenant's own virtual cluster, None when there is no such tenant."""
         return self._roots.get(tenant)

@@ -6,6 +6,7 @@ import re
 import select
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -234,3 +235,37 @@ def test_further_client_ids_share_one_at_the_brokers(
     # The client of the handshake has an ID as well.
     assert sum(one.startswith("client-") for one in members) in (MOST, MOST + 1)
     assert value(gateway, "kafka_proxy_limits_hit_total", limit="max_client_ids", tenant="globex") >= MOST
+
+
+def test_it_is_told_how_much_of_a_limit_is_used(
+    start_gateway: StartGateway, direct: RawClient, unique: UniqueName
+) -> None:
+    gateway = start_gateway(has_admin=True, limits={"max_transactional_ids": MOST})
+    warm_up(direct)
+
+    def used(tenant: str) -> float:
+        labels = {"limit": "max_transactional_ids", "tenant": tenant}
+        deadline = time.monotonic() + 15
+        name = "kafka_proxy_broker_state_used_ratio"
+        # Workers tell it every five seconds.
+        while (found := value(gateway, name, **labels)) == before and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return found
+
+    def use(client: RawClient, number: int) -> int:
+        request = InitProducerIdRequest(
+            transactional_id=unique(f"id-{number}"), transaction_timeout_ms=60_000
+        )
+        return int(client.request(request, 4).error_code)
+
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        before = 0.0
+        for number in range(MOST // 4):
+            use(client, number)
+        assert used("globex") == 0.25
+        before = 0.25
+        codes = [use(client, MOST + number) for number in range(MOST)]
+        assert codes.count(ErrorCode.POLICY_VIOLATION) == MOST // 4
+        assert used("globex") == 1.0
+
+    assert value(gateway, "kafka_proxy_broker_state_used_ratio", limit="max_groups", tenant="initech") == 0

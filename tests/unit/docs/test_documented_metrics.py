@@ -18,6 +18,7 @@ from bifrost.gateway.reload_outcome import Outcome
 from bifrost.gateway.state.state_counts import StateCounts
 from bifrost.state.state_change import Change
 from bifrost.state.state_key import StateKey
+from bifrost.tenancy.broker_state.broker_state import StateLimits
 from bifrost.tenancy.virtual_partitions.partition_rules import NUMBERS
 from bifrost.transforms.record_transform import NOTES
 from bifrost.wire.api_keys import ApiKey
@@ -63,6 +64,10 @@ class Everything(OfProcess):
 
     def recent_bytes(self) -> Iterator[tuple[str, int]]:
         yield "acme", 1
+
+    def used_limits(self) -> Iterator[tuple[str, str, float]]:
+        for limit in StateLimits._fields:
+            yield "acme", limit, 0.5
 
     def transforms(self) -> Iterator[TransformCount]:
         of_transforms = (

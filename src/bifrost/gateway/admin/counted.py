@@ -129,6 +129,9 @@ class Counted(Protocol):
     def recent_bytes(self) -> Iterable[tuple[str, int]]:
         """Return for each tenant how many bytes are kept of what was fetched of virtual partitions."""
 
+    def used_limits(self) -> Iterable[tuple[str, str, float] | None]:
+        """Return tenant, limit and used part of what the tenants make brokers keep; None is a step of the work."""
+
     def transforms(self) -> Iterable[TransformCount]:
         """Return what each filter of records did, by tenant, filter, direction and number."""
 
@@ -254,6 +257,10 @@ class OfProcess:
         recent = self._gateway.shared.virtual_clusters.models.recent
         if recent is not None:
             yield from recent.held.copy().items()
+
+    def used_limits(self) -> Iterator[tuple[str, str, float] | None]:
+        """Yield what is used of limits in this process."""
+        yield from self._gateway.shared.virtual_clusters.used_limits()
 
     def transforms(self) -> Iterator[TransformCount]:
         """Yield what each filter of records did in this process."""

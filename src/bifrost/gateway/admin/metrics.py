@@ -20,6 +20,7 @@ from bifrost.gateway.admin.counted import Counted, StallCounts, WorkerCounts
 from bifrost.gateway.admin.exchange_metrics import exchange_metrics
 from bifrost.gateway.admin.exposition import exposition
 from bifrost.gateway.admin.journal_metrics import journal_metrics
+from bifrost.gateway.admin.kept_metrics import kept_metrics
 from bifrost.gateway.admin.partition_metrics import partition_metrics
 from bifrost.gateway.admin.remapper_metrics import remapper_metrics
 from bifrost.gateway.admin.state_metrics import state_metrics
@@ -64,6 +65,7 @@ class Metrics:
         yield from gateway_time_metrics(counted.gateway_times())
         yield from self._connection_metrics()
         yield from self._limit_metrics()
+        yield from kept_metrics(counted.used_limits())
         yield from transform_metrics(counted.transforms())
         yield from partition_metrics(counted.partitions(), counted.recent_bytes())
         errors = CounterMetricFamily(

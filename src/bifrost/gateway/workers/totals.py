@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from bifrost.forwarding.lanes import NO_TENANT
 from bifrost.forwarding.traffic import MAX_ERROR_CELLS, OTHER_ERRORS
 from bifrost.gateway.admin.counted import StallCounts, TrafficCounts, TransformCount, WorkerCounts
+from bifrost.gateway.admin.kept_metrics import PARTS
 from bifrost.gateway.exchange.exchange_counts import NO_SHARE, SHARE_UNITS, ExchangeCounts
 from bifrost.gateway.journaling.journal_counts import JournalCounts
 from bifrost.gateway.loop.loop_stalls import take_recent
@@ -39,6 +40,7 @@ GAUGES = frozenset(
         "exchange",
         "exchange_shares",
         "recent_bytes",
+        "used_limits",
     }
 )
 """Kinds of numbers that count only while their worker runs."""
@@ -257,15 +259,17 @@ class OfAll:
 
     def broker_connections(self) -> Iterator[tuple[str, int]]:
         """Yield the sums of running workers."""
-        for (kind, name, *_), counts in self._sums.gauges.items():
-            if kind == "broker_connections":
-                yield str(name), sum(counts)
+        yield from ((name, sum(counts)) for (name,), counts in self._gauges("broker_connections"))
 
     def recent_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield the sums of running workers."""
-        for (kind, tenant, *_), counts in self._sums.gauges.items():
-            if kind == "recent_bytes":
-                yield str(tenant), sum(counts)
+        yield from ((tenant, sum(counts)) for (tenant,), counts in self._gauges("recent_bytes"))
+
+    def used_limits(self) -> Iterator[tuple[str, str, float]]:
+        """Yield the most of any running worker, for each counts for itself."""
+        for (tenant, limit), counts in self._gauges("used_limits"):
+            if max(counts) > 0:
+                yield tenant, limit, max(counts) / PARTS
 
     def upstreams(self) -> Iterator[tuple[str, int, bool]]:
         """Yield each cluster with the most brokers that a worker knows, and whether it answers any worker."""
@@ -288,9 +292,7 @@ class OfAll:
         """Return the sums of all workers, and the current state of the running ones."""
         if self._supervisor.config.proxy.journal is None:
             return None
-        state = {
-            name: counts for (kind, name, *_), counts in self._sums.gauges.items() if kind == "journal_state"
-        }
+        state = {name: counts for (name,), counts in self._gauges("journal_state")}
         return JournalCounts(
             {(one, two, three): count for (one, two, three), count in self._counts("journal_dropped", 3)},
             {tenant: count for (tenant,), count in self._counts("journal_folded", 1)},
@@ -304,7 +306,7 @@ class OfAll:
         """Return the most of any running worker, for each has a copy, and the sum of what they ignored."""
         if self._supervisor.config.proxy.state is None:
             return None
-        state = {name: counts for (kind, name, *_), counts in self._sums.gauges.items() if kind == "state"}
+        state = {name: counts for (name,), counts in self._gauges("state")}
         return StateCounts(
             max(state.get("records", (0,))),
             max(state.get("bytes", (0,))),
@@ -315,22 +317,17 @@ class OfAll:
             {(tenant, outcome): count for (tenant, outcome), count in self._counts("state_changes", 2)},
             {outcome: count for (outcome,), count in self._counts("state_attempts", 1)},
             sum(count for _, count in self._counts("state_times_us", 1)) / 1e6,
-            {
-                str(name).removeprefix(KIND): max(counts)
-                for name, counts in state.items()
-                if str(name).startswith(KIND)
-            },
+            {name.removeprefix(KIND): max(counts) for name, counts in state.items() if name.startswith(KIND)},
         )
 
     def exchange(self) -> ExchangeCounts | None:
         """Return what the worker that takes part knows, the sums of all, and the smallest share in any worker."""
         if self._supervisor.config.proxy.quota_exchange is None:
             return None
-        state = {key[1]: max(counts) for key, counts in self._sums.gauges.items() if key[0] == "exchange"}
+        state = {name: max(counts) for (name,), counts in self._gauges("exchange")}
         shares = {
-            (str(key[1]), str(key[2])): [one / SHARE_UNITS for one in counts if one != NO_SHARE]
-            for key, counts in self._sums.gauges.items()
-            if key[0] == "exchange_shares"
+            (limit, tenant): [one / SHARE_UNITS for one in counts if one != NO_SHARE]
+            for (limit, tenant), counts in self._gauges("exchange_shares")
         }
         return ExchangeCounts(
             state.get("members", 0),
@@ -353,6 +350,11 @@ class OfAll:
                 yield StallCounts(str(labels[0]), numbers, take_recent(shared_limits.stall_marks(labels[0])))
         own = self._supervisor.stalls
         yield StallCounts("supervisor", tuple(own.counts), take_recent(own.marks))
+
+    def _gauges(self, kind: str) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+        for key, counts in self._sums.gauges.items():
+            if key[0] == kind:
+                yield tuple(map(str, key[1:])), counts
 
     def _counts(self, kind: str, labels: int) -> Iterator[tuple[tuple[str, ...], int]]:
         for key, numbers in self._sums.all.items():

@@ -5,7 +5,7 @@ import hashlib
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,9 @@ from bifrost.forwarding.gateway_time import GATEWAY_TIME_CELLS, GatewayTime
 from bifrost.forwarding.load import Load
 from bifrost.forwarding.quotas.shared_budgets import SharedBudgets
 from bifrost.forwarding.traffic import TRAFFIC_CELLS, Traffic
+from bifrost.gateway.admin.kept_metrics import PARTS
 from bifrost.gateway.loop.loop_stalls import STALL_CELLS, LoopStalls
+from bifrost.gateway.loop.steps import in_steps
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.peers.journal_source import source_of_worker
 from bifrost.gateway.workers.channel import Channel
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 
 BEAT_S = 0.25
 """Time between two signs of life."""
+
+USED_S = 5.0
+"""Time between two looks at what tenants use of their limits: there may be thousands of tenants."""
 
 NO_SUCH = -1
 """Number of brokers of a physical cluster that is no longer in the configuration."""
@@ -109,6 +114,7 @@ class WorkerPeers(AlonePeers):
         self._brokers, self._answering = self.counter("brokers"), self.counter("answering")
         self._journal, self._state = self.counter("journal_state"), self.counter("state")
         self._exchange, self._shares = self.counter("exchange"), self.counter("exchange_shares")
+        self._used = self.counter("used_limits")
 
     def journal_source(self, settings: Journal) -> Source:
         """Return the source of this worker's records: it writes as a gateway of its own."""
@@ -173,6 +179,7 @@ class WorkerPeers(AlonePeers):
 
     async def live(self, gateway: "Gateway") -> None:
         """Give signs of life, for ever."""
+        used_again_s = 0.0
         while True:
             self._pulse[BEAT_MS] = time.monotonic_ns() // 1_000_000
             self._pulse[IS_READY] = int(gateway.is_ready)
@@ -187,10 +194,25 @@ class WorkerPeers(AlonePeers):
                     self._state[name] = number
             if gateway.exchange is not None:
                 gateway.exchange.note(self._exchange, self._shares)
+            if time.monotonic() >= used_again_s:
+                used_again_s = time.monotonic() + USED_S
+                await in_steps(self._note_used(gateway))
             outcomes = gateway.shared.sasl.outcomes
             for mechanism in gateway.shared.sasl.mechanisms:
                 outcomes["", str(mechanism), "failure"] += 0  # So that it exists before the first failure.
             await asyncio.sleep(BEAT_S)
+
+    def _note_used(self, gateway: "Gateway") -> Generator[None, None, None]:
+        """Write how much tenants use of their limits on what brokers keep."""
+        unused = set(self._used)
+        for one in gateway.shared.virtual_clusters.used_limits():
+            if one is not None:
+                tenant, limit, part = one
+                self._used[tenant, limit] = int(part * PARTS)
+                unused.discard((tenant, limit))
+            yield
+        for key in unused:
+            self._used[key] = 0
 
     def _note_upstreams(self, gateway: "Gateway") -> None:
         found = {one.name: len(one.node_ids) for one in gateway.clusters}

@@ -10,7 +10,7 @@ not counted before it is used again, and a tenant that stays below its limits ne
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from bifrost.tenancy.broker_state.entry_set import EntrySet
@@ -86,6 +86,15 @@ class BrokerState:
             self.client_ids,
         )
         return dict(zip(StateLimits._fields, sets, strict=True))
+
+    def used(self) -> Iterator[tuple[str, float]]:
+        """Yield the part of each limit that is used, above 0; those of which nothing is used are left out.
+
+        It is above 1 where a limit was lowered below what is used.
+        """
+        for limit, entries in self.entries().items():
+            if len(entries):
+                yield limit, len(entries) / max(1, entries.most)
 
     def of(self, namespace: str) -> KeptEntries:
         """Return what enters the requests of one of the tenant's namespaces, given by its path."""

@@ -131,6 +131,21 @@ def test_bytes_that_are_kept_are_those_of_running_workers() -> None:
     assert list(of_all(sums).recent_bytes()) == [("acme", 30)]
 
 
+def test_a_used_limit_is_that_of_the_running_worker_that_has_most() -> None:
+    sums = Sums()
+    one, other = Worker(sums), Worker(sums)
+    for worker, part in ((one, 900_000), (other, 250_000)):
+        worker.counter("used_limits")["acme", "max_groups"] = part
+        worker.counter("used_limits")["acme", "max_producers"] = 0
+    sums.refresh()
+    assert list(of_all(sums).used_limits()) == [("acme", "max_groups", 0.9)]
+
+    sums.bury(one.reader)
+    sums.refresh()
+
+    assert list(of_all(sums).used_limits()) == [("acme", "max_groups", 0.25)]
+
+
 def test_connections_that_the_supervisor_refused_count() -> None:
     sums = Sums()
     worker = Worker(sums)

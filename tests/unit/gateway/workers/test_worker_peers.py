@@ -162,6 +162,21 @@ def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
     assert crew.counted(0)["authentications", "", "PLAIN", "failure"] == (0,)
 
 
+def test_a_worker_tells_how_much_of_each_limit_is_used(crew: Crew) -> None:
+    gateway, peers = crew.gateways[0], crew.peers[0]
+    acme = gateway.shared.virtual_clusters.of_tenant("acme")
+    assert acme is not None
+    assert acme.namespace.kept is not None
+    acme.namespace.kept.enter_group(b"app")
+    peers._used["gone", "max_groups"] = 5
+
+    asyncio.run(alive(peers, gateway))
+
+    most = acme.namespace.kept.state.groups.most
+    assert crew.counted(0)["used_limits", "acme", "max_groups"] == (1_000_000 // most,)
+    assert crew.counted(0)["used_limits", "gone", "max_groups"] == (0,)
+
+
 def test_a_physical_cluster_that_is_gone_is_counted_no_more(crew: Crew) -> None:
     gateway, peers = crew.gateways[0], crew.peers[0]
     peers._brokers["before"] = 3

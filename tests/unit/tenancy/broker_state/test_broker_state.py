@@ -55,3 +55,18 @@ def test_of_members_it_says_so_with_kafkas_own_error(state: BrokerState) -> None
 
     assert refusal.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert "used 1 members of groups, or 2 KiB of what they tell, in the last hour" in refusal.message
+
+
+def test_the_used_part_of_each_limit_is_told(state: BrokerState) -> None:
+    state.limit(StateLimits(4, 10, 5, 1, 1, 1))
+    assert dict(state.used()) == {}
+    kept = state.of("acme")
+    for group in (b"one", b"two", b"three"):
+        kept.enter_group(group)
+    kept.enter_member(b"one", b"member", 100)
+    kept.enter_offset(b"one", b"topic", 0)
+
+    assert dict(state.used()) == {"max_groups": 0.75, "max_group_members": 0.1, "max_committed_offsets": 0.2}
+
+    state.limit(StateLimits(2, 10, 5, 1, 1, 1))
+    assert dict(state.used())["max_groups"] == 1.5
