@@ -1,7 +1,7 @@
 """Finds the sizes of tenants' topics for the journal: which exist (Metadata), how large they are (DescribeLogDirs).
 
 Requests ask for small pages, so that no answer blocks the event loop for long: ten thousand topics at once take a
-second to decode.
+second to decode. Behind each page there is a pause, so that a snapshot has a bounded part of a broker's time.
 """
 
 import asyncio
@@ -23,6 +23,13 @@ log = structlog.get_logger()
 PAGE_PARTITIONS = 200
 """Partitions in one answer: some 20 ms to decode."""
 
+PART = 0.1
+"""Largest part of the time in which a snapshot keeps a broker busy, with one request at a time: a tenth of one of its
+request handlers, however many topics there are. To find the first topic of a page a broker goes through all topics."""
+
+LONGEST_PAUSE_S = 2.0
+"""Longest pause behind a page, where brokers are busy with others: 100,000 partitions then take some 20 minutes."""
+
 _METADATA, _LOG_DIRS = 9, 4
 
 
@@ -32,6 +39,8 @@ class JournalSnapshots:
     def __init__(self, cluster: Cluster, timeout_ms: int) -> None:
         """Send no request yet; `timeout_ms` bounds every request."""
         self._cluster, self._timeout_ms = cluster, timeout_ms
+        self._began_s = 0.0
+        """When the page at hand was asked for, by the event loop's clock."""
 
     async def take(self, is_wanted: Callable[[str], bool]) -> AsyncIterator[Sequence[TopicSizes]]:
         """Yield pages of the topics whose physical names are wanted, with their sizes.
@@ -40,6 +49,7 @@ class JournalSnapshots:
             BrokerError: no broker returns the list of topics.
         """
         clients = _Clients(self._cluster, self._timeout_ms)
+        self._began_s = asyncio.get_running_loop().time()
         try:
             async for topics in self._pages(clients):
                 wanted = [topic for topic in topics if is_wanted(topic.name)]
@@ -63,8 +73,9 @@ class JournalSnapshots:
         answer = await clients.of(broker).request(request, version)
         found = [_sizes_of(topic) for topic in answer.topics if topic.error_code == ErrorCode.NONE]
         for at in range(0, len(found), PAGE_PARTITIONS):
+            if at:
+                await self._pause()
             yield found[at : at + PAGE_PARTITIONS]
-            await asyncio.sleep(0)
 
     async def _described(self, clients: "_Clients", broker: Broker) -> AsyncIterator[list[TopicSizes]]:
         """Ask page by page; a topic whose partitions are on several pages is yielded when all of them have arrived."""
@@ -86,9 +97,17 @@ class JournalSnapshots:
             yield found
             if following is None:
                 return
+            await self._pause()
             cursor = DescribeTopicPartitionsRequest.Cursor(
                 topic_name=following.topic_name, partition_index=following.partition_index
             )
+
+    async def _pause(self) -> None:
+        """Leave the brokers to others for as long as the page at hand demands."""
+        loop = asyncio.get_running_loop()
+        taken_s = loop.time() - self._began_s
+        await asyncio.sleep(min(taken_s * (1 / PART - 1), LONGEST_PAUSE_S))
+        self._began_s = loop.time()
 
     async def _weigh(self, clients: "_Clients", topics: Sequence[TopicSizes]) -> None:
         """Ask every broker how large its replicas are; if a broker does not answer, theirs stay unknown."""

@@ -187,3 +187,45 @@ def test_without_a_broker_there_is_no_snapshot(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(BrokerError, match="no broker is known"):
         looked(monkeypatch, brokers)
+
+
+@pytest.mark.parametrize("cost_s", [0.05, 0.5])
+@pytest.mark.parametrize("has_pages", [True, False])
+def test_brokers_have_a_pause_behind_each_page_as_long_as_it_demands(
+    monkeypatch: pytest.MonkeyPatch, has_pages: bool, cost_s: float
+) -> None:
+    """A snapshot of very many topics would else keep a broker busy for as long as it takes."""
+    monkeypatch.setattr(journal_snapshots, "PAGE_PARTITIONS", 1)
+    names = ("aa", "ab", "ac")
+    if has_pages:
+        pages = [
+            page(described("aa", 0), following=("ab", 0)),
+            page(described("ab", 0), following=("ac", 0)),
+            page(described("ac", 0)),
+        ]
+    else:
+        topics = [described(name, 0) for name in names]
+        pages = [messages.build("MetadataResponse", {"topics": topics})]
+    brokers, now_s = Brokers(pages, has_pages=has_pages), [100.0]
+    pauses: list[float] = []
+    request = Client.request
+
+    async def slow(client: Client, message: Any, version: int) -> Any:
+        now_s[0] += cost_s if client.host == "kafka-1" else 0.0
+        return await request(client, message, version)
+
+    async def sleep(delay_s: float) -> None:
+        pauses.append(delay_s)
+        now_s[0] += delay_s
+
+    monkeypatch.setattr(Client, "request", slow)
+    monkeypatch.setattr(journal_snapshots.asyncio, "sleep", sleep)
+    loop = asyncio.SelectorEventLoop
+    monkeypatch.setattr(loop, "time", lambda _: now_s[0])
+
+    found = looked(monkeypatch, brokers)
+
+    assert [one.name for topics in found for one in topics] == list(names)
+    # A page costs as much to list as to weigh; the list of older brokers comes at once.
+    wanted = [18 * cost_s, 18 * cost_s if has_pages else 9 * cost_s]
+    assert pauses == pytest.approx([min(one, 2.0) for one in wanted])
