@@ -25,6 +25,7 @@ from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.recent_run import RecentRun
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.session.fetch_sessions import FetchSessions
 from bifrost.tenancy.topic_ids import TopicIds
@@ -48,6 +49,9 @@ INSPECT_EVERY_MS = 60_000
 LOST_MS = 10_000
 """How long clients that bootstrap are led to other brokers after a connection to one has failed: about as long as a
 controller takes to miss a broker, with Kafka's `broker.session.timeout.ms` of 9 s."""
+
+FRESH_MS = 1_000
+"""How old the list of brokers may be for a request that all are asked: one that is missing has groups of its own."""
 
 _BROKER_RESOURCE = 4
 """ConfigResource.Type.BROKER."""
@@ -129,6 +133,8 @@ class Cluster:
         """The controller, or with KRaft a broker that asks it; -1: not known."""
         self._metadata_version = 0
         self._lock = asyncio.Lock()
+        self.fresh = RecentRun("refresh", self.refresh, FRESH_MS, now_ms, upstream=self.name)
+        """Refreshes for requests that need the brokers of this moment, the same one for all clients."""
         self._offered_by_all: tuple[tuple[OfferedVersions, ...], OfferedVersions] | None = None
         self._routes: ClusterRoutes | None = None
         self.look_ups = TopicLookUps(self._open, self.topic_ids, now_ms, self._workers, self.topic_defaults)

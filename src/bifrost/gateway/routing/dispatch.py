@@ -156,8 +156,10 @@ class Dispatch:
 
     def _begin_elsewhere(self, request: "Request", kind: RouteKind | None) -> None:
         router, turn = self._router, self._router.turn()
-        if kind is RouteKind.ALL:
+        if kind is RouteKind.ALL and router.cluster.fresh.is_recent:
             self._ask_all(turn, request)
+        elif kind is RouteKind.ALL:
+            router.start(self._ask_all_anew(turn, request))
         elif kind is RouteKind.CONTROLLER:
             controller = router.cluster.controller_id
             first = controller if controller in router.cluster.node_ids else router.home
@@ -205,6 +207,17 @@ class Dispatch:
         show_one(message)
         return request.answered_by(message)
 
+    async def _ask_all_anew(self, turn: "Turn", request: "Request") -> None:
+        """Ask all brokers once it is known which there are; as a client does, which asks for the metadata first."""
+        router = self._router
+
+        def ask() -> bool:
+            self._ask_all(turn, request)
+            return False
+
+        await router.cluster.fresh.wait()
+        await router.in_turns(ask)  # A refresh ends the waiting of very many, all in one turn of the loop.
+
     def _ask_all(self, turn: "Turn", request: "Request") -> None:
         router = self._router
         nodes, answers = sorted(router.cluster.node_ids), dict[int, Buffer | None]()
@@ -213,8 +226,6 @@ class Dispatch:
 
         def answered(node_id: int, frame: Buffer | None) -> None:
             answers[node_id] = frame
-            if frame is None:
-                router.start(router.cluster.refresh())
             if len(answers) == len(nodes):
                 # In the order of the brokers, not of their answers: the same question has the same answer.
                 frames = [answers[one] for one in nodes]

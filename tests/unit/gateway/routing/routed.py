@@ -16,10 +16,12 @@ import pytest
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
+from bifrost.gateway.brokers.cluster import FRESH_MS
 from bifrost.gateway.brokers.cluster_routes import ClusterRoutes
 from bifrost.gateway.brokers.clusters import entry_to
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.recent_run import RecentRun
 from bifrost.gateway.routing import broker_link
 from bifrost.gateway.routing.broker_link import BrokerLink
 from bifrost.gateway.routing.router import Router
@@ -39,7 +41,7 @@ from ..clients.line import FakeCluster, FakeGateway
 
 NODES = (1, 2)
 PARTITIONS = 4
-PRODUCE, LIST_OFFSETS, HEARTBEAT, FETCH = 9, 7, 4, 12
+PRODUCE, LIST_OFFSETS, HEARTBEAT, FETCH, LIST_GROUPS = 9, 7, 4, 12, 4
 """The versions of the requests that are sent."""
 GROUP_NAME = "group"
 SOCKET_BYTES = 4_096
@@ -68,6 +70,8 @@ class PlayedBroker:
         self.is_away = False
         self.throttle_ms = 0
         """How long its answers to Produce tell the client to wait."""
+        self.groups: list[str] = []
+        """Those that it coordinates, by their physical names."""
         self.socket: socket.socket | None = None
         self.connections = 0
         self.seen: list[tuple[int, int]] = []
@@ -159,6 +163,8 @@ class PlayedBroker:
                 for name, indexes in topics.items()
             ]
             message = messages.ListOffsetsResponse(topics=listed)
+        elif asked.key == ApiKey.LIST_GROUPS:
+            message = messages.ListGroupsResponse(groups=[{"group_id": one} for one in self.groups])
         else:
             message = messages.HeartbeatResponse(error_code=code)
         return response_frame(message, asked.version, asked.number)
@@ -211,9 +217,17 @@ class RoutedCluster(FakeCluster):
         self.routes = ClusterRoutes(self.asked_about.connect, lambda: monotonic_ns() // 1_000_000)
         security: Any = SimpleNamespace(login_of=lambda _tenant, _user: "a login")
         self.security = security
+        self.known_ms = 0
+        """The time by which the list of brokers is recent or not."""
+        self.refreshes = 0
+        self.may_refresh = asyncio.Event()
+        self.may_refresh.set()
+        self.fresh = RecentRun("refresh", self.refresh, FRESH_MS, lambda: self.known_ms)
 
     async def refresh(self) -> None:
-        """There is nothing new."""
+        """Find what `node_ids` has."""
+        self.refreshes += 1
+        await self.may_refresh.wait()
 
 
 class RoutedLine:
@@ -324,6 +338,10 @@ class RoutedLine:
     def heartbeat(self, number: int | None = None) -> bytes:
         number = self.next_number() if number is None else number
         return request_frame(messages.HeartbeatRequest(group_id=GROUP_NAME), HEARTBEAT, number)
+
+    def list_groups(self, number: int | None = None) -> bytes:
+        number = self.next_number() if number is None else number
+        return request_frame(messages.ListGroupsRequest(), LIST_GROUPS, number)
 
     def empty_fetch(self, number: int | None = None) -> bytes:
         """A Fetch of nothing, which the router answers at once."""
