@@ -218,8 +218,9 @@ class Cluster:
         """
         async with self._lock:
             metadata = await self._ask(_metadata_of_brokers)
-            self._unreachable.clear()
-            found = await asyncio.gather(*(self._inspect(node) for node in metadata.brokers))
+            unreachable = set[int]()
+            found = await asyncio.gather(*(self._inspect(node, unreachable) for node in metadata.brokers))
+        self._unreachable = unreachable
         self.cluster_id = metadata.cluster_id or self.cluster_id
         self.controller_id = metadata.controller_id
         brokers = {broker.node_id: broker for broker in found if broker is not None}
@@ -309,8 +310,8 @@ class Cluster:
             broker.host, broker.port, timeout_ms=self._timeout_ms, security=self.security, login=login
         )
 
-    async def _inspect(self, node: Any) -> Broker | None:
-        """Ask a broker what it offers, unless it was asked recently."""
+    async def _inspect(self, node: Any, unreachable: set[int]) -> Broker | None:
+        """Ask a broker what it offers, unless it was asked recently; add it to `unreachable` if it does not answer."""
         known = self._brokers.get(node.node_id)
         if known is not None and (known.host, known.port) == (node.host, node.port):
             inspected_ago_ms = self._now_ms() - known.inspected_ms
@@ -321,7 +322,7 @@ class Cluster:
             offered = offered_versions(await _ask_versions(client))
             topic_defaults = await _ask_topic_defaults(client, node.node_id, offered)
         except BrokerError as error:
-            self._unreachable.add(node.node_id)
+            unreachable.add(node.node_id)
             log.warning("broker_unreachable", upstream=self.name, node_id=node.node_id, error=str(error))
             return None if known is None else replace(known, host=node.host, port=node.port)
         finally:

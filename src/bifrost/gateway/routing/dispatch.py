@@ -219,8 +219,9 @@ class Dispatch:
         await router.in_turns(ask)  # A refresh ends the waiting of very many, all in one turn of the loop.
 
     def _ask_all(self, turn: "Turn", request: "Request") -> None:
-        router = self._router
-        nodes, answers = sorted(router.cluster.node_ids), dict[int, Buffer | None]()
+        router, cluster = self._router, self._router.cluster
+        # One that was not reached when it came is asked as well: an answer without it would look complete.
+        nodes, answers = sorted(cluster.node_ids | cluster.unreachable), dict[int, Buffer | None]()
         if not nodes:
             router.answer_error(turn, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

@@ -1,6 +1,7 @@
 """How old the list of brokers is that a request to all of them goes by; the test plays the brokers."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -52,5 +53,28 @@ def test_a_refresh_that_fails_leaves_the_list_as_it_is(brokers: Brokers) -> None
 
         assert cluster.node_ids == {1, 2, 3}
         assert cluster.fresh.is_recent
+
+    played(scenario)
+
+
+def test_who_was_not_reached_is_known_until_the_next_refresh_ends(brokers: Brokers) -> None:
+    async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
+        brokers.up.remove("kafka-3:9092")
+        await cluster.refresh()
+        assert (cluster.node_ids, cluster.unreachable) == ({1, 2}, {3})
+
+        brokers.up.add("kafka-3:9092")
+        seen: list[tuple[frozenset[int], frozenset[int]]] = []
+        inspect = cluster._inspect
+
+        async def look(*asked: Any) -> Any:
+            seen.append((cluster.node_ids, cluster.unreachable))
+            return await inspect(*asked)
+
+        cluster._inspect = look  # type: ignore[method-assign]
+        await cluster.refresh()
+
+        assert seen == [({1, 2}, {3})] * 3
+        assert (cluster.node_ids, cluster.unreachable) == ({1, 2, 3}, frozenset())
 
     played(scenario)

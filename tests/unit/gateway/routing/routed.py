@@ -210,6 +210,7 @@ class RoutedCluster(FakeCluster):
     name = UPSTREAM
     controller_id = NODES[0]
     node_ids = frozenset(NODES)
+    unreachable: frozenset[int] = frozenset()
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)

@@ -55,6 +55,26 @@ def test_a_broker_that_comes_back_is_asked_as_soon_as_the_list_is_a_second_old(
     played(scenario, monkeypatch)
 
 
+def test_a_broker_that_the_metadata_names_and_that_is_not_reached_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        spread_groups(line)
+        line.router.links[SECOND].close()
+        line.router.links.pop(SECOND)
+        line.brokers[SECOND].is_away = True
+        line.cluster.node_ids, line.cluster.unreachable = frozenset({FIRST}), frozenset({SECOND})
+
+        line.send(line.list_groups())
+        await line.finish(lambda: 3 in line.take_answers())
+
+        answer = line.answer_to(3, ApiKey.LIST_GROUPS, LIST_GROUPS)
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert [one.group_id for one in answer.groups] == ["group-1"]
+
+    played(scenario, monkeypatch)
+
+
 def test_requests_behind_one_that_waits_for_the_list_are_sent_and_all_answers_keep_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
