@@ -129,7 +129,9 @@ class _Answer:
             untrack(items)
             self.has_items |= bool(items) and one.place.error is not None
             setattr(struct, one.attribute, items)
-        untrack(struct)  # A hundred thousand would make the garbage collection pause; none is part of a cycle.
+        untrack(
+            struct
+        )  # A hundred thousand would make the garbage collection pause; none is part of a cycle.
         return struct
 
     def users(self, place: ErrorPlace, request: Message) -> list[Any]:
