@@ -32,7 +32,7 @@ from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
-from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets, ScannedRoom
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
@@ -95,6 +95,7 @@ class TenantVirtualTopics:
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
         self.streams_members = KnownMembers()
+        self._scanned_room = ScannedRoom()
         self._recent = recent
         self.forget_recent()  # A reload may have given the tenant's topics other names at the brokers.
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
@@ -116,7 +117,7 @@ class TenantVirtualTopics:
 
     def new_scanned(self) -> ScannedOffsets:
         """Return what a new connection has fetched."""
-        return ScannedOffsets()
+        return ScannedOffsets(self._scanned_room)
 
     def new_shares(self) -> ShareSessions:
         """Return the share sessions of a new connection."""

@@ -282,7 +282,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             if reason is CloseReason.AUTHENTICATION_FAILED or reason in OVER_BUDGET:
                 self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
                 set_reading(self._transport, False)
-                self._deadline.set(endings.REFUSAL_DELAY_S, self._close)
+                self._deadline.set(endings.REFUSAL_DELAY_S, lambda: self._gateway.departures.add(self._close))
             elif reason in endings.AT_ONCE:
                 self._transport.abort()
             elif reason in endings.IN_ORDER:

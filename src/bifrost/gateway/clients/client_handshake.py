@@ -287,8 +287,10 @@ class ClientHandshake(asyncio.BufferedProtocol):
         if reason in _CUT:
             transport.abort()
         else:
-            loop.call_later(REFUSAL_DELAY_S, transport.close)
-            loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, transport.abort)
+            # A thousand may have been refused at once.
+            departures = self._gateway.departures
+            loop.call_later(REFUSAL_DELAY_S, departures.add, transport.close)
+            loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, departures.add, transport.abort)
 
     def _end_late(self) -> None:
         self.end(*late(self._gateway.limits.authentication_timeout_ms))

@@ -7,8 +7,21 @@ MAX_PARTITIONS: int
 of what was fetched, so its committed offset can be behind the end that ListOffsets says. The metrics call it
 `virtual_partitions_scanned`."""
 
+MAX_OF_TENANT: int
+"""The same of all connections of a tenant: some 10 MiB. It may have thousands of connections."""
+
 Place = tuple[Hashable, int]
 """A virtual partition: its topic and its number."""
+
+class ScannedRoom:
+    """What all connections of a tenant remember."""
+
+    used: int
+    """Places that are taken: virtual partitions of connections."""
+    most: int
+
+    def __init__(self, most: int = ...) -> None:
+        """Begin with all of it free."""
 
 class ScannedOffsets:
     """Those of one connection, by virtual partition."""
@@ -16,8 +29,8 @@ class ScannedOffsets:
     without_start: set[Place]
     """Partitions whose offset was out of range: they may only have been left behind by what is deleted."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, room: ScannedRoom | None = None) -> None:
+        """Begin with nothing; `room` is shared with other connections, None: it is this one's."""
 
     def after(self, partition: Place, offset: int, leader_epoch: int) -> int:
         """Return from where on to fetch for a consumer that is at an offset."""

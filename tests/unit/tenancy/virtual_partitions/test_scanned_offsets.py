@@ -1,7 +1,7 @@
 import pytest
 
 from bifrost.tenancy.virtual_partitions import scanned_offsets
-from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets
+from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets, ScannedRoom
 
 ONE, TWO = ("orders", 1), ("orders", 2)
 
@@ -49,3 +49,38 @@ def test_a_log_is_read_from_its_beginning_once_for_a_consumer(monkeypatch: pytes
 
     monkeypatch.setattr(scanned_offsets, "MAX_PARTITIONS", 1)
     assert not scanned.may_begin(TWO, 9)
+
+
+def test_connections_of_a_tenant_share_a_room() -> None:
+    room = ScannedRoom(5)
+    one, other = ScannedOffsets(room), ScannedOffsets(room)
+    for number in range(3):
+        one.note(("orders", number), 10, 20, 1)
+    one.note(("orders", 0), 20, 30, 1)
+    other.note_begun(("orders", 7), 0)
+    other.note_begun(("orders", 7), 1)
+
+    assert room.used == 4
+    assert other.has_room(1)
+    assert not other.has_room(2)
+    assert other.may_begin(("orders", 8), 0)
+
+    other.note(("orders", 9), 10, 20, 1)
+    assert not one.has_room(1)
+    assert not one.may_begin(("orders", 8), 0)
+
+    one.forget(("orders", 1))
+    assert (room.used, other.has_room(1)) == (4, True)
+
+
+def test_a_connection_that_ends_gives_its_places_back() -> None:
+    room = ScannedRoom(10)
+    ended, kept = ScannedOffsets(room), ScannedOffsets(room)
+    for number in range(4):
+        ended.note(("orders", number), 10, 20, 1)
+    ended.note_begun(("orders", 5), 0)
+    kept.note(("orders", 0), 10, 20, 1)
+
+    del ended
+
+    assert room.used == 1
