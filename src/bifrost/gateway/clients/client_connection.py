@@ -287,7 +287,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._transport.abort()
             elif reason in endings.IN_ORDER:
                 timeout_s = max(self._gateway.limits.drain_timeout_ms / 1000, endings.CLOSE_TIMEOUT_S)
-                HalfClose(self._transport, self.connection_lost, timeout_s=timeout_s)
+                HalfClose(self._transport, self.connection_lost, timeout_s, self._gateway.departures.add)
             else:
                 self._close()
 

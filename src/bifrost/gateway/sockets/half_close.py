@@ -19,14 +19,14 @@ _SCRATCH = bytearray(64 * 1024)
 class HalfClose(asyncio.BufferedProtocol):
     """The protocol of a client's connection once everything is answered."""
 
-    __slots__ = ("_left_s", "_lost", "_transport")
+    __slots__ = ("_left_s", "_lost", "_pace", "_transport")
 
     def __init__(
         self,
         transport: asyncio.Transport,
         lost: Callable[[Exception | None], None],
-        *,
         timeout_s: float,
+        pace: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         """Take the transport over, and close it in order.
 
@@ -34,7 +34,10 @@ class HalfClose(asyncio.BufferedProtocol):
             transport: the client's transport, to which nothing more will be written.
             lost: called when the connection is over.
             timeout_s: time for the client to receive what was written; then the connection is cut.
+            pace: calls what it is given in this turn of the event loop or a later one, for a thousand connections may
+                have ended at once; None: at once.
         """
+        self._pace = pace
         self._transport, self._lost, self._left_s = transport, lost, timeout_s
         transport.set_protocol(self)
         if not transport.can_write_eof():
@@ -43,7 +46,7 @@ class HalfClose(asyncio.BufferedProtocol):
             transport.write_eof()
             if not transport.is_reading():
                 transport.resume_reading()
-        asyncio.get_running_loop().call_later(min(LINGER_S, timeout_s), self._look)
+        self._look_later(min(LINGER_S, timeout_s))
 
     def get_buffer(self, sizehint: int) -> bytearray:
         """Return memory that is never read."""
@@ -72,7 +75,14 @@ class HalfClose(asyncio.BufferedProtocol):
             return
         if not self._transport.get_write_buffer_size():
             self._transport.close()
-        asyncio.get_running_loop().call_later(LINGER_S, self._look)
+        self._look_later(LINGER_S)
+
+    def _look_later(self, delay_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._pace is None:
+            loop.call_later(delay_s, self._look)
+        else:
+            loop.call_later(delay_s, self._pace, self._look)
 
 
 def _ignore_loss(exc: Exception | None) -> None:

@@ -72,6 +72,7 @@ REASONS = {
     "routing/straight_relay.pyx: deliver": "ends the client's connection",
     "sockets/half_close.py: HalfClose.connection_lost": GUARDED,
     "sockets/half_close.py: _look": "closes a socket; the timeout of the connection's end aborts it",
+    "sockets/half_close.py: _pace": GUARDED,
     "sockets/ports.py: _watch": "watches a socket",
     "sockets/ports.py: lambda: Threshold(accept, self.probes.take)": KNOCK,
     "sockets/read_turns.pyx: begin_turn": "each socket's errors end that connection",

@@ -80,3 +80,19 @@ def test_what_is_lost_is_told_once_and_looked_at_no_more() -> None:
         assert lost == [reset]
 
     assert not played(play).is_closed
+
+
+def test_looks_at_many_connections_wait_for_their_turn() -> None:
+    async def scenario() -> None:
+        waiting: list[Callable[[], None]] = []
+        transports = [FakeTransport() for _ in range(3)]
+        for one in transports:
+            HalfClose(one, lambda _error: None, 0.02, waiting.append)  # type: ignore[arg-type]
+        await asyncio.sleep(0.1)
+        assert len(waiting) == 3
+        assert not any(one.is_closed for one in transports), "nobody has called them yet"
+        for look in waiting:
+            look()
+        assert all(one.is_closed for one in transports)
+
+    asyncio.run(scenario())
