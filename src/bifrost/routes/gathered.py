@@ -15,7 +15,7 @@ def gathered(answers: Sequence[Any]) -> Message:
         match first:
             case ListGroupsResponse():
                 first.groups += one.groups
-                one.groups.clear()  # Whoever frees the first one in steps frees them all.
+                one.groups.clear()  # `release` of the first one frees them all, in steps.
             case ListTransactionsResponse():
                 first.transaction_states += one.transaction_states
                 one.transaction_states.clear()

@@ -126,7 +126,7 @@ class ProducedPartitionsFilter:
             virtual_topics(exchange).count("refused_batches", bool(code))
             return code
 
-        # Nothing is awaited where there is no answer, and nobody could be told to send again.
+        # Nothing is awaited where there is no answer, and the client could not be told to send again.
         has_refused = divide(exchange, request, _DIVISION, judge, MAX_PARTS if request.acks else None)
         transactional_batches.forget_records(exchange)
         if has_refused and request.acks == 0:

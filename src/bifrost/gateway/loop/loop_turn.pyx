@@ -19,7 +19,7 @@ cdef enum:
 
 cdef class LoopTurn:
     cdef int follow(self, const int64_t* turns) except -1:
-        """Read there how many turns have ended; NULL: nobody counts them, so each question begins a turn."""
+        """Read there how many turns have ended; NULL: no `LoopWatch` runs, so each question begins a turn."""
         self.turns, self.number = turns, -1
         return 0
 

@@ -1,4 +1,4 @@
-"""Work whose result may be a little old: it runs when somebody needs it, but not again while the last run is recent.
+"""Work whose result may be a little old: it runs when a request needs it, but not again while the last run is recent.
 
 wait ──▶ recent: go on at once
      └─▶ not recent: a run, the same for all that wait (SharedRun)

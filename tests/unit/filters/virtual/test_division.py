@@ -151,7 +151,7 @@ def test_a_produce_becomes_a_bounded_number_of_requests(stage: Stage) -> None:
 
 
 def test_a_produce_without_an_answer_becomes_as_many_as_it_needs(stage: Stage) -> None:
-    """Nobody could be told to send a batch again, and nothing is awaited."""
+    """The client could not be told to send a batch again, and nothing is awaited."""
     divided(stage, "orders", partitions=PartitionMap(512, 1))
     named = range(SHARING)
     book = stage.play() >> client_sends(batches("orders", dict.fromkeys(named, BATCH), acks=0), 9)

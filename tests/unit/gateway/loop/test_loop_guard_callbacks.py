@@ -14,7 +14,7 @@ TESTS = "tests/kafka/operations/test_internal_errors.py"
 ROUTES = "tests/kafka/operations/test_errors_of_routes.py"
 BACKGROUND = "tests/kafka/operations/test_errors_in_background.py"
 
-AWAITED = "whoever waits for the task gets its exception"
+AWAITED = "the code that waits for the task gets its exception"
 KNOCK = "makes a Threshold, which catches all"
 GUARDED = "calls what catches its own exceptions, and nothing else"
 GIVEN = "what is given to it: each giver is in this list, or catches its own exceptions"
@@ -60,7 +60,7 @@ REASONS = {
     "loop/loop_guard.py: Threshold.connection_made": "catches all",
     "loop/loop_guard.py: Threshold.get_buffer": "returns memory",
     "loop/shared_run.py: _run": AWAITED,
-    "loop/spare_memory.py: unmap": "gives memory back; nobody waits for it",
+    "loop/spare_memory.py: unmap": "gives memory back; no client waits for it",
     "reload/displaced.py: _end_them": "visits the connections, and reports what raises at one of them",
     "routing/fetch_polls.py: _look": ROUTES + " _complete",
     "routing/route_turns.py: _go_on": "each request catches its own exceptions",

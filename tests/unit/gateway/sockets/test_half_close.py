@@ -90,7 +90,7 @@ def test_looks_at_many_connections_wait_for_their_turn() -> None:
             HalfClose(one, lambda _error: None, 0.02, waiting.append)  # type: ignore[arg-type]
         await asyncio.sleep(0.1)
         assert len(waiting) == 3
-        assert not any(one.is_closed for one in transports), "nobody has called them yet"
+        assert not any(one.is_closed for one in transports), "the looks were not called yet"
         for look in waiting:
             look()
         assert all(one.is_closed for one in transports)
