@@ -1,7 +1,6 @@
 """The client side of one connection: sockets, time limits and backpressure around a ClientSession.
 
-This module writes what the session decides. When one side cannot keep up, the gateway stops reading from the other, and
-TCP does the rest. Every queue is bounded: see `update_reading`.
+It writes what the session decides, and reads from one side no more than the other takes: see `update_reading`.
 """
 
 import asyncio
@@ -81,6 +80,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Count the connection and start its authentication timeout."""
         self._transport = cast(asyncio.Transport, transport)
         set_up_socket(self._transport)
+        set_reading(self._transport, wanted=True)
         address = self.origin.address or self._transport.get_extra_info("peername")
         if address:
             self._address, self._peer = address[0], f"{address[0]}:{address[1]}"

@@ -16,6 +16,7 @@ from bifrost.authentication.accounts import AuthenticationFailed
 from bifrost.authentication.address_costs import Cost
 from bifrost.config.fields.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
+from bifrost.gateway.brokers.broker_connection import set_reading
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, late, log_end
 from bifrost.gateway.loop.loop_guard import report
@@ -83,18 +84,10 @@ class ClientHandshake(asyncio.BufferedProtocol):
         timeout_ms = self._gateway.limits.authentication_timeout_ms
         departures = self._gateway.departures
         self._timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, departures.add, self._end_late)
-        if self._ingress.contexts is not None:
-            self._take_over(self._transport)
-
-    def _take_over(self, transport: asyncio.Transport) -> None:
-        """Take the connection from the event loop, so that what TLS has to read stays in the socket."""
-        try:
-            taken = SocketTransport.take(transport, self)
-        except OSError as error:
-            self.end(CloseReason.INTERNAL_ERROR, f"{error.strerror}: the limit of open files is too low")
-            return
-        self._transport = taken
-        taken.peek(self._wanted(), self._look)
+        if self._ingress.contexts is None:
+            set_reading(self._transport, wanted=True)
+        else:  # What TLS has to read stays in the socket.
+            cast(SocketTransport, self._transport).peek(self._wanted(), self._look)
 
     def _look(self, received: bytes) -> None:
         """Look at the bytes in the socket: take out a PROXY header, and leave TLS there."""
@@ -245,11 +238,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
         transport.set_protocol(connection)
         try:
             connection.connection_made(transport)
-            if transport.is_closing():
-                return
-            if not transport.is_reading():
-                transport.resume_reading()
-            feed(connection, received)
+            if not transport.is_closing():
+                feed(connection, received)
         except Exception:
             transport.abort()  # The connection counts itself out; `_go_in` reports.
             raise

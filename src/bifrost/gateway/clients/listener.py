@@ -282,7 +282,7 @@ class Listener:
             )
 
 
-class TurnedAway(asyncio.Protocol):
+class TurnedAway(asyncio.BufferedProtocol):
     """The protocol of a client that is refused."""
 
     def __init__(self, gateway: ClientContext, end: SessionEnded) -> None:

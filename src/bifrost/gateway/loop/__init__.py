@@ -2,6 +2,6 @@
 
 What is not obvious here:
 
-* A protocol factory must not raise: uvloop would never poll its listening socket again. It makes a `Threshold`, which
-  catches all later errors (`gateway/loop/loop_guard.py`).
+* No exception may leave what accepts connections: uvloop would never poll its listening socket again
+  (`gateway/loop/loop_guard.py`).
 """

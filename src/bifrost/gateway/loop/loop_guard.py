@@ -1,12 +1,8 @@
 """Keeps exceptions out of the event loop: they are logged and counted, and end only the connection or task concerned.
 
-uvloop never polls a listening socket again once a protocol factory has raised: libuv has accepted the connection, no
-code takes it, and libuv waits for that (`uv__server_io`). So a factory only makes a `Threshold` here; everything that
-may fail happens behind it.
-
-    accepted ──▶ Threshold.connection_made ──▶ the connection's own protocol
-                     │ an exception: the connection is closed
-                     └ a probe of the gateway's own: it was accepted, and is closed
+Connections are accepted by code of the gateway's own (`accepted_socket.py`), which no exception leaves: an event loop's
+server would never poll its listening socket again once a protocol factory has raised (uvloop: libuv has accepted the
+connection, no code takes it, and libuv waits for that, `uv__server_io`).
 
 Code that catches an unexpected exception gives it to `report`. It is counted with those that the event loop catches
 (`InternalErrors`, its exception handler), so no counter has to be passed around.
@@ -15,7 +11,7 @@ Code that catches an unexpected exception gives it to `report`. It is counted wi
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import structlog
 
@@ -89,47 +85,6 @@ async def keep(place: str, work: Work) -> None:
             retry_s = min(retry_s * 2, LAST_RETRY_S)
         else:
             return
-
-
-class Threshold(asyncio.BufferedProtocol):
-    """The protocol of a new connection until its own protocol is made."""
-
-    __slots__ = ("_is_probe", "_make")
-
-    def __init__(
-        self,
-        make: Callable[[], asyncio.BaseProtocol],
-        is_probe: Callable[[Any], bool] = lambda _address: False,
-    ) -> None:
-        """Await a connection.
-
-        Args:
-            make: makes the connection's protocol.
-            is_probe: whether a connection from this address is the gateway's own, which only looks whether it is
-                accepted.
-        """
-        self._make, self._is_probe = make, is_probe
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Give the connection its protocol, or close it."""
-        accepted = cast(asyncio.Transport, transport)
-        try:
-            if self._is_probe(accepted.get_extra_info("peername")):
-                accepted.abort()
-                return
-            protocol = self._make()
-            accepted.set_protocol(protocol)
-            protocol.connection_made(accepted)
-        except Exception as error:
-            report("accept", error, peer=peer_of(accepted))
-            accepted.abort()
-
-    def get_buffer(self, sizehint: int) -> bytearray:
-        """Return memory for received bytes, which are never read."""
-        return bytearray(1)
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Discard the received bytes; the connection is closed."""
 
 
 def peer_of(transport: asyncio.Transport) -> str:

@@ -4,9 +4,9 @@ What is not obvious here:
 
 * To find a port that is in use, the gateway first binds it without SO_REUSEPORT: with that option, Linux silently
   gives the port to any process of the same user, even to a second listener of the same process.
-* Connections are taken from the event loop (`SocketTransport.take`: the descriptor is duplicated, the loop's
-  transport aborted): those with TLS before their first byte, all others when they are coupled. The loop then only
-  says when a socket is ready; bytes are received straight into the framer's buffer, without a Python object for them.
+* Clients' connections never belong to the event loop (`accepted_socket.py`); those to brokers are taken from it when
+  they are coupled (`SocketTransport.take`: the descriptor is duplicated, the loop's transport aborted). The loop then
+  only says when a socket is ready; bytes are received straight into the framer's buffer, without a Python object.
   The loop's TLS would keep 200 KiB of buffers for each connection that was ever busy, and close before a failed
   handshake's alert is sent. While the loop still has bytes to write for a connection, that connection stays with
   the loop: it works either way.

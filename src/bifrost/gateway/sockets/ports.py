@@ -6,12 +6,13 @@ A worker's ports are bound by its supervisor, which hands the connections over: 
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 import structlog
 
-from bifrost.gateway.loop.loop_guard import Threshold, report
+from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.sockets.accepted_socket import Accept, enter
 from bifrost.gateway.sockets.bound_socket import bind
 from bifrost.gateway.sockets.listener_watch import Probes, Watched
 
@@ -32,9 +33,6 @@ FAILED_RETRY_S = 0.1
 
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 """Errors of accept() when the process or the system has no room for another connection."""
-
-Accept = Callable[[], asyncio.BaseProtocol]
-"""Makes the protocol of a new connection."""
 
 
 class Port(Protocol):
@@ -100,7 +98,6 @@ class OwnPort:
         self.accepted = 0
         self.probes = Probes()
         self._accept: Accept | None = None
-        self._entering: set[asyncio.Task[None]] = set()
 
     async def serve(self, accept: Accept, stands_for: str) -> None:
         """Listen."""
@@ -130,7 +127,7 @@ class OwnPort:
     def _take_some(self) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
-                client, _address = self.bound.accept()
+                client, address = self.bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -141,23 +138,10 @@ class OwnPort:
                 self._pause(retry_s)
                 return
             self.accepted += 1
-            assert self._accept is not None
-            task = asyncio.get_running_loop().create_task(self._enter(self._accept, client))
-            self._entering.add(task)
-            task.add_done_callback(self._entering.discard)
-
-    async def _enter(self, accept: Accept, client: socket.socket) -> None:
-        """Give a connection its protocol. An error ends this connection alone."""
-        try:
-            client.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Threshold(accept, self.probes.take), client
-            )
-        except OSError:
-            client.close()  # The client is gone already.
-        except Exception as error:
-            client.close()
-            report("accept", error, listener=self.name)
+            if self.probes.take(address):
+                client.close()
+            elif self._accept is not None:
+                enter(client, address, self._accept)
 
     async def reopen(self) -> None:
         """Listen on a new socket: the event loop does not poll the old one any more, or it is closed.

@@ -1,7 +1,7 @@
-"""A connection that is taken from the event loop's own transport, to speak TLS or to read it without Python.
+"""A connection of an accepted socket, or one that is taken from the event loop's own transport.
 
-    event loop's transport ──take──▶ clear ──shake_hands──▶ encrypted ──close──▶ saying goodbye ──▶ closed
-                                       └─────────────────close──────────────────────▲
+                  accepted ──▶ clear ──shake_hands──▶ encrypted ──close──▶ saying goodbye ──▶ closed
+    loop's transport ──take──────▲└────────────────close──────────────────────▲
 
 asyncio's own TLS (`create_server(ssl=...)`) tells neither the operator nor the client why a handshake failed: it closes
 before OpenSSL's alert is sent, and a client takes that for a network fault and tries again. Here OpenSSL writes the
@@ -34,13 +34,17 @@ class SocketTransport(SocketStream):
     """The transport of a connection; at first without TLS, and not reading."""
 
     __slots__ = ("_peername", "handshake_cpu_ns")
-    _peername: Any
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, socket: Any, protocol: asyncio.BufferedProtocol
+        self,
+        loop: asyncio.AbstractEventLoop,
+        socket: Any,
+        protocol: asyncio.BufferedProtocol,
+        peername: Any = None,
     ) -> None:
-        """Connect a protocol with a non-blocking socket."""
+        """Connect a protocol with a non-blocking socket; `peername` is the other side's address, if it is known."""
         super().__init__(loop, socket, protocol)
+        self._peername = peername
         self.handshake_cpu_ns = 0
         """CPU time that the TLS handshake has taken, in nanoseconds."""
 
@@ -61,9 +65,7 @@ class SocketTransport(SocketStream):
         taken.setblocking(False)
         transport.set_protocol(asyncio.Protocol())
         transport.abort()
-        made = cls(asyncio.get_running_loop(), taken, protocol)
-        made._peername = transport.get_extra_info("peername")
-        return made
+        return cls(asyncio.get_running_loop(), taken, protocol, transport.get_extra_info("peername"))
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return what asyncio's transports know: socket and peername, with TLS also ssl_object and sslcontext."""

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from bifrost.gateway.errors import StartError
-from bifrost.gateway.loop.loop_guard import Threshold, report
+from bifrost.gateway.sockets.accepted_socket import Accept, enter
 from bifrost.gateway.sockets.listener_watch import Watched
-from bifrost.gateway.sockets.ports import Accept, Port
+from bifrost.gateway.sockets.ports import ACCEPTED_AT_ONCE, Port
 from bifrost.gateway.workers.channel import Channel, ChannelClosed, Refused
 
 log = structlog.get_logger()
-
-AT_ONCE = 64
-"""Connections taken before other work has its turn."""
 
 NUMBER_BYTES = 4
 """Bytes of the port's number, which comes with each connection."""
@@ -24,18 +21,17 @@ NUMBER_BYTES = 4
 class GivenPorts:
     """The ports of one worker."""
 
-    def __init__(self, channel: Channel, arriving: socket.socket, note: Callable[[int, int], None]) -> None:
+    def __init__(self, channel: Channel, arriving: socket.socket, note: Callable[[int], None]) -> None:
         """Bind nothing yet.
 
         Args:
             channel: the channel to the supervisor.
             arriving: SOCK_SEQPACKET socket on which connections arrive.
-            note: called with how many arrived in all, and how many of those have no protocol yet.
+            note: called with how many arrived in all.
         """
         self._channel, self._arriving, self._note = channel, arriving, note
         self._accept: dict[int, Accept] = {}
-        self._taken = self._coming = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._taken = 0
 
     def start(self) -> None:
         """Take connections from now on."""
@@ -67,7 +63,7 @@ class GivenPorts:
         self._channel.tell({"do": "leave", "number": number})
 
     def _take(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(ACCEPTED_AT_ONCE):
             try:
                 content, descriptors, _, _ = socket.recv_fds(self._arriving, NUMBER_BYTES, 1)
             except (BlockingIOError, InterruptedError):
@@ -77,38 +73,22 @@ class GivenPorts:
                 return
             self._taken += 1
             if descriptors:
-                client = socket.socket(fileno=descriptors[0])
-                try:
-                    self._enter(int.from_bytes(content, "big"), client)
-                except Exception as error:
-                    client.close()
-                    report("accept", error)
+                self._enter(int.from_bytes(content, "big"), socket.socket(fileno=descriptors[0]))
             else:
                 log.error("connection_lost", detail="no descriptor was left for it: raise ulimit -n")
-            self._note(self._taken, self._coming)
+            self._note(self._taken)
 
     def _enter(self, number: int, client: socket.socket) -> None:
         accept = self._accept.get(number)
         if accept is None:
             client.close()  # It was under way when the port was given up.
             return
-        self._coming += 1
-        task = asyncio.get_running_loop().create_task(self._connect(accept, client))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _connect(self, accept: Accept, client: socket.socket) -> None:
         try:
-            client.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: Threshold(accept), client)
+            address = client.getpeername()
         except OSError:
             client.close()  # The client is gone already.
-        except Exception as error:
-            client.close()
-            report("accept", error)
-        finally:
-            self._coming -= 1
-            self._note(self._taken, self._coming)
+        else:
+            enter(client, address, accept)
 
 
 class GivenPort:

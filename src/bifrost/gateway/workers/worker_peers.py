@@ -94,8 +94,8 @@ class WorkerPeers(AlonePeers):
             channel,
         )
         self._pulse = shared_limits.pulse(number)
-        self._taken = self._coming = self._open = 0
-        self.given = self.ports = GivenPorts(channel, arriving, self._note_coming)
+        self._taken = self._open = 0
+        self.given = self.ports = GivenPorts(channel, arriving, self._note_taken)
         self.failures = SharedFailures(shared_limits.failures(), number, _derived(key, b"addresses"))
         self.elsewhere = TenantsElsewhere(number, shared_limits, places)
         self.again = lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call)
@@ -169,12 +169,12 @@ class WorkerPeers(AlonePeers):
         self._pulse[IS_READY] = 1
         self._channel.tell({"do": "ready", "brokers": list(brokers), "tenants": tenants})
 
-    def _note_coming(self, taken: int, coming: int) -> None:
-        self._taken, self._coming = taken, coming
+    def _note_taken(self, taken: int) -> None:
+        self._taken = taken
         self._note()
 
     def _note(self) -> None:
-        self._pulse[GONE] = self._taken - self._coming - self._open
+        self._pulse[GONE] = self._taken - self._open
         self._pulse[TAKEN] = self._taken
 
     async def live(self, gateway: "Gateway") -> None:

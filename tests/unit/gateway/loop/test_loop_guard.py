@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from bifrost.gateway.loop import loop_guard
-from bifrost.gateway.loop.loop_guard import InternalErrors, Threshold, keep, report
+from bifrost.gateway.loop.loop_guard import InternalErrors, keep, report
 
 
 class Greeter(asyncio.Protocol):
@@ -67,22 +67,10 @@ def served(path: Path, factories: list[Callable[[], Any]]) -> tuple[list[bytes],
 
 
 def test_uvloop_never_polls_a_listener_again_whose_factory_raised(tmp_path: Path) -> None:
-    """Why there is a threshold. If this fails, uvloop has been mended."""
+    """Why the gateway accepts connections itself. If this fails, uvloop has been mended."""
     found, errors = served(tmp_path / "port", [broken, Greeter])
 
     assert (found, errors) == ([b"(silence)", b"(silence)"], {"event_loop": 1})
-
-
-@pytest.mark.parametrize("where", ["factory", "connection_made"])
-def test_behind_a_threshold_an_error_ends_one_connection_and_the_listener_lives_on(
-    where: str, tmp_path: Path, logged: list[dict[str, Any]]
-) -> None:
-    bad = broken if where == "factory" else lambda: Raises(where)
-
-    found, errors = served(tmp_path / "port", [lambda: Threshold(bad), lambda: Threshold(Greeter)])
-
-    assert (found, errors) == ([b"", b"hello"], {"accept": 1})
-    assert [(line["event"], line["place"]) for line in logged] == [("internal_error", "accept")]
 
 
 @pytest.mark.parametrize("where", ["data_received", "eof_received", "connection_lost"])
@@ -91,9 +79,9 @@ def test_what_escapes_later_is_counted_and_the_listener_lives_on(where: str, tmp
         errors = InternalErrors(Counter())
         loop = asyncio.get_running_loop()
         errors.install(loop)
-        left = iter([lambda: Raises(where), Greeter])
+        left = iter([Raises(where), Greeter()])
         path = tmp_path / "port"
-        server = await loop.create_unix_server(lambda: Threshold(next(left)), str(path))
+        server = await loop.create_unix_server(lambda: next(left), str(path))
         _, writer = await asyncio.open_unix_connection(str(path))
         writer.write(b"something")
         await writer.drain()
@@ -107,16 +95,6 @@ def test_what_escapes_later_is_counted_and_the_listener_lives_on(where: str, tmp
 
     assert after == b"hello"
     assert errors == {"event_loop": 1}
-
-
-def test_a_probe_is_closed_and_no_client(tmp_path: Path) -> None:
-    made: list[object] = []
-
-    found, errors = served(
-        tmp_path / "port", [lambda: Threshold(lambda: made.append(1) or Greeter(), lambda _address: True)]
-    )
-
-    assert (found, made, errors) == ([b""], [], {})
 
 
 def on_a_loop(work: Callable[[], Awaitable[None]]) -> Counter[str]:

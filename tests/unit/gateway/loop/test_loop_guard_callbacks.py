@@ -15,7 +15,7 @@ ROUTES = "tests/kafka/operations/test_errors_of_routes.py"
 BACKGROUND = "tests/kafka/operations/test_errors_in_background.py"
 
 AWAITED = "the code that waits for the task gets its exception"
-KNOCK = "makes a Threshold, which catches all"
+ENTERED = "`accepted_socket.enter` catches all"
 GUARDED = "calls what catches its own exceptions, and nothing else"
 GIVEN = "what is given to it: each giver is in this list, or catches its own exceptions"
 STARTED = "ends a process that could not start, or whose supervisor is gone"
@@ -43,7 +43,7 @@ REASONS = {
     "clients/client_handshake.py: ClientHandshake.connection_made": TESTS,
     "clients/client_handshake.py: ClientHandshake.get_buffer": "returns memory",
     "clients/client_handshake.py: departures.add": GIVEN,
-    "clients/listener.py: TurnedAway.connection_made": KNOCK,
+    "clients/listener.py: TurnedAway.connection_made": ENTERED,
     "clients/open_tenants.py: call": "tests/unit/forwarding/test_rooms.py test_a_waiter_that_fails",
     "clients/probation.py: go_on": "`ClientConnection._go_on`, which ends the connection",
     "exchange/gateway_exchange.py: _read": AWAITED,
@@ -57,8 +57,6 @@ REASONS = {
     "loop/deadline.py: callback": GIVEN,
     "loop/later.py: call": GIVEN,
     "loop/look_up_line.py: _give_turns": "reports all, and fails those who wait",
-    "loop/loop_guard.py: Threshold.connection_made": "catches all",
-    "loop/loop_guard.py: Threshold.get_buffer": "returns memory",
     "loop/shared_run.py: _run": AWAITED,
     "loop/spare_memory.py: unmap": "gives memory back; no client waits for it",
     "reload/displaced.py: _end_them": "visits the connections, and reports what raises at one of them",
@@ -74,7 +72,6 @@ REASONS = {
     "sockets/half_close.py: _look": "closes a socket; the timeout of the connection's end aborts it",
     "sockets/half_close.py: _pace": GUARDED,
     "sockets/ports.py: _watch": "watches a socket",
-    "sockets/ports.py: lambda: Threshold(accept, self.probes.take)": KNOCK,
     "sockets/read_turns.pyx: begin_turn": "each socket's errors end that connection",
     "sockets/socket_stream.pyx: abort": "closes the socket",
     "sockets/socket_stream.pyx: tell": "calls `connection_lost`, each in this list",
@@ -94,9 +91,7 @@ REASONS = {
     "workers/channel.py: _answer": "reports all, and answers with an error",
     "workers/child.py: channel.run": AWAITED,
     "workers/child.py: lambda: None if ended.done() else ended.set_result(None)": "sets a result",
-    "workers/given_ports.py: _connect": "closes the client's socket, and reports",
-    "workers/given_ports.py: _take": "closes the client's socket, and reports",
-    "workers/given_ports.py: lambda: Threshold(accept)": KNOCK,
+    "workers/given_ports.py: _take": ENTERED,
     "workers/kept_ports.py: _resume": "watches a socket",
     "workers/shared_topics.py: _tell_all": "tells other workers what they find out by themselves as well",
     "workers/supervisor.py: _hurry": "tells the workers, which end by themselves as well",

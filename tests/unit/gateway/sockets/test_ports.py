@@ -31,7 +31,7 @@ def bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> socket.socket:
 def test_a_port_that_is_served_accepts_until_it_is_closed(bound: socket.socket, tmp_path: Path) -> None:
     came = []
 
-    class Client(asyncio.Protocol):
+    class Client(asyncio.BufferedProtocol):
         def connection_made(self, transport: Any) -> None:
             came.append(transport)
             transport.close()
@@ -54,6 +54,29 @@ def test_a_port_that_is_served_accepts_until_it_is_closed(bound: socket.socket, 
     assert bound.fileno() < 0
 
 
+def test_a_probe_of_the_gateway_itself_is_closed_and_is_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[object] = []
+    crowd = Crowd(1)
+    monkeypatch.setattr(ports, "bind", lambda *_: crowd)
+    monkeypatch.setattr(ports, "log_listening", lambda *_: None)
+
+    async def scenario() -> bytes:
+        own = OwnPorts()
+        port = await own.bind("plaintext", "h", 9092)
+        await port.serve(lambda: came.append(1) or asyncio.BufferedProtocol(), "bootstrap")
+        [found] = own.served()
+        found.probes.add("")
+        await asyncio.sleep(0.05)
+        [other] = crowd.others
+        said = other.recv(1)
+        port.close()
+        await asyncio.sleep(0)
+        return said
+
+    assert asyncio.run(scenario()) == b""
+    assert came == []
+
+
 def test_a_port_that_was_never_served_can_be_closed(bound: socket.socket) -> None:
     async def scenario() -> None:
         (await OwnPorts().bind("plaintext", "h", 9092)).close()
@@ -74,7 +97,7 @@ def test_a_port_opens_again_on_a_new_socket(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(ports, "bind", bind)
     monkeypatch.setattr(ports, "log_listening", lambda *_: None)
 
-    class Client(asyncio.Protocol):
+    class Client(asyncio.BufferedProtocol):
         def connection_made(self, transport: Any) -> None:
             transport.close()
 
@@ -139,7 +162,7 @@ def served(crowd: Crowd, monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) 
     monkeypatch.setattr(ports, "bind", lambda *_: crowd)
     monkeypatch.setattr(ports, "log_listening", lambda *_: None)
 
-    class Client(asyncio.Protocol):
+    class Client(asyncio.BufferedProtocol):
         def connection_made(self, transport: Any) -> None:
             transport.close()
 

@@ -141,11 +141,11 @@ def test_what_is_counted_stands_in_the_counters_of_each(crew: Crew) -> None:
 def test_a_worker_says_how_many_connections_it_has_no_more(crew: Crew) -> None:
     peers = crew.peers[1]
 
-    peers._note_coming(5, 2)
+    peers._note_taken(5)
     peers.note_open(1)
 
     pulse = crew.shared_limits.pulse(1)
-    assert (pulse[TAKEN], pulse[GONE]) == (5, 2)
+    assert (pulse[TAKEN], pulse[GONE]) == (5, 4)
 
 
 def test_a_worker_gives_signs_of_life(crew: Crew) -> None:
