@@ -1,5 +1,6 @@
 """What a load goes through: nothing, an L4 relay, the gateway, another proxy; and what its process uses."""
 
+import contextlib
 import ssl
 import time
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from bifrost.tenancy.names import TenantNames, VirtualTopic
 
 PLAINTEXT, TLS = "PLAINTEXT", "TLS"
 PROTOCOLS = (PLAINTEXT, TLS)
+COMPILERS = "C1 Compiler", "C2 Compiler"
+"""How the names of a JVM's compiler threads begin."""
 DIRECT, RELAY, GATEWAY = "direct", "relay", "gateway"
 
 
@@ -85,6 +88,19 @@ class Subject:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
         raise RuntimeError("no VmHWM in /proc/<pid>/status")
+
+
+def compiler_cpu_s_of(pid: int) -> float:
+    """Return the CPU time of the threads in which a JVM compiles (C1 and C2), in seconds.
+
+    Source: schedstat of proc_pid(5): the first number, in nanoseconds.
+    """
+    spent_ns = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # Threads end.
+            if (thread / "comm").read_text().startswith(COMPILERS):
+                spent_ns += int((thread / "schedstat").read_text().split()[0])
+    return spent_ns / 1e9
 
 
 def cpu_s_of(pid: int) -> float:

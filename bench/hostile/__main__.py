@@ -108,7 +108,7 @@ def _run(
 
 def _details(outcome: Outcome) -> str:
     sent = outcome.sent
-    details = [f"{sent.frames} requests, {sent.answers} answers, {sent.connections} connections"]
+    details = [f"{sent.requests} requests, {sent.answers} answers, {sent.connections} connections"]
     if sent.closed:
         details.append(f"{sent.closed} closed")
     if sent.slowest_s:

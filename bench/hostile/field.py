@@ -90,6 +90,11 @@ class Sent:
     pace: dict[int, list[int]] = field(default_factory=dict)
     """By the number of the bucket: connections opened, bytes sent."""
 
+    @property
+    def requests(self) -> int:
+        """How many requests were sent, at least: a frame may stand for thousands that were written at once."""
+        return max(self.frames, self.answers)
+
 
 class Field:
     """Of one attack."""

@@ -23,7 +23,7 @@ from bench.hostile.diary import Diary
 from bench.hostile.features import add_features, start_control
 from bench.hostile.field import Target
 from bench.laboratory import free_port, run_child
-from bench.subjects import Subject, cpu_s_of
+from bench.subjects import Subject, compiler_cpu_s_of, cpu_s_of
 from bifrost.embedded.child import Child, tail
 from bifrost.embedded.kafka import EmbeddedKafka, count_brokers
 from bifrost.wire.error_codes import ErrorCode
@@ -48,9 +48,11 @@ JAVA_OPTIONS = (
     "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:MaxInlineLevel=15",
     "-XX:-UsePerfData",
+    "-XX:-UseDynamicNumberOfCompilerThreads",
 )
 """The heap and the collector that Kafka's own scripts give a broker (kafka-server-start.sh, kafka-run-class.sh): while
-garbage is collected all of a broker's threads stand still, and the victim feels that."""
+garbage is collected all of a broker's threads stand still, and the victim feels that. The compiler's threads stay, so
+that their CPU time can be told from the rest."""
 
 METADATA_REFRESH_MS = 1000
 MAX_CONNECTIONS = 2000
@@ -333,7 +335,11 @@ class Stage:
         return all(count_brokers(port, cluster_id, SERVES_S) >= self._brokers for port in ports)
 
     def broker_cpu_s(self) -> float:
-        return sum(map(cpu_s_of, self.kafka.pids))
+        """Return the brokers' CPU time without that of their compilers."""
+        return sum(map(cpu_s_of, self.kafka.pids)) - self.compiler_cpu_s()
+
+    def compiler_cpu_s(self) -> float:
+        return sum(map(compiler_cpu_s_of, self.kafka.pids))
 
     def stop_brokers(self, number: int) -> None:
         """Send all brokers a signal: SIGSTOP or SIGCONT."""

@@ -45,6 +45,7 @@ class Reading:
     at_s: float
     gateway_s: float
     broker_s: float
+    compiler_s: float
 
 
 class Trial:
@@ -107,7 +108,7 @@ class Trial:
             joins=joins,
             joins_before=joins_before,
             used=used,
-            broker_allowed_s=self.cost.of(sent.frames, sent.bytes),
+            broker_allowed_s=self.cost.of(sent.requests, sent.bytes),
             sent=sent,
             wall_s=end.at_s - begin.at_s,
             is_victim_judged=not attack.stops_brokers,
@@ -156,7 +157,9 @@ class Trial:
 
     def _read(self) -> Reading:
         stage = self._stage
-        return Reading(time.monotonic(), stage.subject.cpu_s(), stage.broker_cpu_s())
+        return Reading(
+            time.monotonic(), stage.subject.cpu_s(), stage.broker_cpu_s(), stage.compiler_cpu_s()
+        )
 
     def _used(self, calm: Reading, begin: Reading, end: Reading) -> Process:
         """Return what was used beyond what the victim alone uses."""
@@ -164,6 +167,7 @@ class Trial:
         return Process(
             end.gateway_s - begin.gateway_s - ratio * (begin.gateway_s - calm.gateway_s),
             end.broker_s - begin.broker_s - ratio * (begin.broker_s - calm.broker_s),
+            end.compiler_s - begin.compiler_s,
             self._stage.subject.peak_mib() if self._stage.is_alive() else 0.0,
             0.0,
             0.0,
