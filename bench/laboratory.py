@@ -102,6 +102,7 @@ class Laboratory:
         ready_timeout_s: float = READY_TIMEOUT_S,
         tenant: str = TENANT,
         limits: str = "",
+        users: int = 1,
     ) -> Iterator[list[Subject]]:
         """Run a gateway, as `bifrost run` does, with a listener set for PLAINTEXT and one for TLS.
 
@@ -117,13 +118,14 @@ class Laboratory:
             ready_timeout_s: how long it may take to listen.
             tenant: the name of the only tenant; of many it is what their names begin with.
             limits: more keys of `proxy.limits` with their values, as a mapping in one line without its braces.
+            users: how many each tenant has.
         """
         directory, port = self._new_directory(), free_port(count=4)
         password = secrets.token_hex(8)
         (directory / "password").write_text(password)
         names = [tenant] if tenants == 1 else [f"{tenant}{number}" for number in range(tenants)]
         config = directory / "proxy.yaml"
-        config.write_text(_gateway_config(port, self, names, more, of_tenants, mechanisms, limits))
+        config.write_text(_gateway_config(port, self, names, more, of_tenants, mechanisms, limits, users))
         command = [sys.executable, "-m", "bifrost.cli.main", "run", "--config", str(config)]
         called = GATEWAY if tenants == 1 else f"{GATEWAY}, {tenants:,} tenants"
         called = name or (f"{called}, {more}" if more else called)
@@ -190,7 +192,14 @@ def visit_all(subject: Subject, spaces: list[Space]) -> None:
 
 
 def _gateway_config(
-    port: int, bench: Laboratory, tenants: list[str], more: str, of_tenants: str, mechanisms: str, limits: str
+    port: int,
+    bench: Laboratory,
+    tenants: list[str],
+    more: str,
+    of_tenants: str,
+    mechanisms: str,
+    limits: str,
+    users: int,
 ) -> str:
     upstream = f"{HOST}:{bench.upstream.port}"
     further = f", {of_tenants}" if of_tenants else ""
@@ -209,12 +218,17 @@ def _gateway_config(
             "tenants:",
             *(
                 # Short, for a configuration may have no more than 1 MiB, and there may be 10,000 tenants.
-                f"- {{name: {name}, auth: {{credentials: [{{username: {name}, password_file: password}}]}}{further}}}"
+                f"- {{name: {name}, auth: {{credentials: [{_credentials(name, users)}]}}{further}}}"
                 for name in tenants
             ),
             "",
         ]
     )
+
+
+def _credentials(name: str, users: int) -> str:
+    names = [name, *(f"{name}-{number}" for number in range(1, users))]
+    return ", ".join(f"{{username: {one}, password_file: password}}" for one in names)
 
 
 def _listener_set(name: str, port: int, security_protocol: str, mechanisms: str) -> list[str]:

@@ -114,7 +114,7 @@ class Run:
         title = f"{goals.END_TO_END} at {RATE:,} records/s, open loop"
         table = Table(title, protocol, "ms", 2, plotted=tuple(shares))
         with ExitStack() as running:
-            if protocol == PLAINTEXT and self.pace.most_tenants:
+            if self.pace.most_tenants:
                 started = running.enter_context(self.laboratory.gateway(self.pace.most_tenants))
                 subjects = [*subjects, *(one for one in started if one.protocol == protocol)]
                 self.topics.make([self.subjects[0], *subjects])

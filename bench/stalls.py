@@ -1,9 +1,10 @@
-"""`make bench-stalls`: how long the gateway's periodic tasks keep requests waiting, with few tenants and many.
+"""`make bench-stalls`: how long periodic tasks keep requests waiting, with few tenants, users and topics and with many.
 
 For each task a gateway runs that does it often, and no other: files are watched ten times a second, not every two
 seconds. Meanwhile one client sends Heartbeats at a fixed rate in an open loop (`schedule.py`), so that a stall counts
-for all requests that come due in it. HAProxy carries the same load in turns with each gateway. The longest turn of the
-event loop is the gateway's own figure, by CPU time; what a request waits for another thread shows in its latency.
+for all requests that come due in it. HAProxy carries the same load in turns with each gateway, and while it does the
+gateway goes on with its task, so that both have the same cores to themselves. The longest turn of the event loop is the
+gateway's own figure, by CPU time; what a request waits for another thread shows in its latency.
 """
 
 import argparse
@@ -31,23 +32,23 @@ from bench.end_to_end import Side
 from bench.frames import request_frame
 from bench.goals import GREATEST_TURN_MS, TAIL_BEYOND_RELAY_MS
 from bench.kafka import BenchKafka
-from bench.laboratory import Laboratory, free_port
+from bench.laboratory import TENANT, Laboratory, free_port
 from bench.machine import Machine
 from bench.memory import raise_descriptor_limit
 from bench.page import DOCS, between, replace_between
 from bench.percentiles import percentile
 from bench.schedule import Schedule
-from bench.subjects import Subject
-from bifrost.wire.messages import HeartbeatRequest
+from bench.subjects import Subject, physical
+from bifrost.wire.messages import CreateTopicsRequest, HeartbeatRequest
 
 PAGE = "performance.md"
 Row = tuple[str, str]
-"""How many tenants, and the task."""
-TENANTS = (1, 1000, 10_000)
+"""How many of what there are, and the task."""
 RATE, LOAD_S = 500, 8.0
 TASK_S = 0.1
 """Time between two runs of a task that the load process causes."""
 RELOAD_S = 2.0
+TOPICS_AT_ONCE = 500
 PATIENCE_S = 60.0
 _LARGEST = re.compile(
     rb'bifrost_event_loop_stall_largest_seconds\{clock="cpu",since="scrape",worker="[^"]*"\} (\S+)'
@@ -66,6 +67,26 @@ _KEYS = json.dumps(
     }
 ).encode()
 """A public key: the example of RFC 7517, A.1."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a gateway has many of."""
+
+    tenants: int
+    users: int = 1
+    """Of each tenant."""
+    topics: int = 0
+    """At the brokers, of one tenant."""
+
+    def __str__(self) -> str:
+        more = [f"{self.users:,} users each"] if self.users > 1 else []
+        more += [f"{self.topics:,} topics"] if self.topics else []
+        return ", ".join([f"{self.tenants:,}", *more])
+
+
+SIZES = (Size(1), Size(1000), Size(10_000), Size(100, users=100), Size(1, topics=5000))
+"""The topics come last, for they stay."""
 
 
 @dataclass(frozen=True)
@@ -148,15 +169,16 @@ def main() -> int:
         laboratory = Laboratory.of(kafka, certificate, directory)
         relay = running.enter_context(laboratory.relay())[0]
         keys_url = running.enter_context(_key_server())
-        for tenants in options.tenants or TENANTS:
+        for size in [Size(one) for one in options.tenants or ()] or SIZES:
+            create_topics(kafka.port, size.topics)
             for task in tasks(keys_url):
                 if options.only and not task.name.startswith(options.only):
                     continue
-                ours, theirs = _measure(laboratory, relay, tenants, task, options.seconds)
-                line, is_kept = _line(tenants, task, ours, theirs)
+                ours, theirs = _measure(laboratory, relay, size, task, options.seconds)
+                line, is_kept = _line(size, task, ours, theirs)
                 lines.append(line)
                 if not is_kept:
-                    missed.add((f"{tenants:,}", task.name))
+                    missed.add((str(size), task.name))
                 print(line, flush=True)
     machine = machine.after()
     print(machine.load)
@@ -165,7 +187,7 @@ def main() -> int:
         text = "\n\n".join([f"{machine}. {machine.load}.", "\n".join(lines)])
         page.write_text(replace_between(page.read_text(encoding="utf-8"), "stalls", text), "utf-8")
     for tenants, name in sorted(missed & gates):
-        print(f"fell    {name} with {tenants} tenants")
+        print(f"fell    {name} with tenants: {tenants}")
     return 1 if options.check and missed & gates else 0
 
 
@@ -188,7 +210,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _line(tenants: int, task: Task, ours: Found, theirs: Found) -> tuple[str, bool]:
+def _line(size: Size, task: Task, ours: Found, theirs: Found) -> tuple[str, bool]:
     """Return a task's row, with what misses its goal in bold, and whether nothing does."""
 
     def cell(value: float, limit: float | None = None) -> str:
@@ -203,27 +225,44 @@ def _line(tenants: int, task: Task, ours: Found, theirs: Found) -> tuple[str, bo
         f"{theirs.p99:.2f} / {theirs.p999:.2f} / {theirs.largest:.2f}",
         cell(ours.turn_ms, GREATEST_TURN_MS),
     ]
-    return f"| {tenants:,} | {task.name} | {' | '.join(cells)} |", "**" not in "".join(cells)
+    return f"| {size} | {task.name} | {' | '.join(cells)} |", "**" not in "".join(cells)
 
 
 def _measure(
-    laboratory: Laboratory, relay: Subject, tenants: int, task: Task, seconds: float
+    laboratory: Laboratory, relay: Subject, size: Size, task: Task, seconds: float
 ) -> tuple[Found, Found]:
     """Put the load on a gateway that does one task, and on HAProxy; both in two turns, of which the better counts."""
     port = free_port()
     more = f"admin: {{port: {port}}}\n  {task.keys}"
-    with laboratory.gateway(tenants, more=more, mechanisms=task.mechanism, visits=False) as (gateway, _):
+    with laboratory.gateway(
+        size.tenants, more=more, mechanisms=task.mechanism, visits=False, users=size.users
+    ) as (gateway, _):
         _metrics(port)
         ours, theirs = [], []
         for _ in range(2):
-            theirs.append(_load(relay, seconds / 2))
             with _caused(task, gateway, port):
+                theirs.append(_load(relay, seconds / 2))
                 _metrics(port)
                 found = _load(gateway, seconds / 2)
                 turn = _LARGEST.search(_metrics(port))
             assert turn is not None
             ours.append(Found(found.p50, found.p99, found.p999, found.largest, float(turn[1]) * 1000))
     return min(ours, key=lambda one: one.p999), min(theirs, key=lambda one: one.p999)
+
+
+def create_topics(port: int, count: int) -> None:
+    """Make so many topics of one partition, which belong to the first tenant."""
+    client = RawClient(HOST, port)
+    for first in range(0, count, TOPICS_AT_ONCE):
+        topics = [
+            CreateTopicsRequest.CreatableTopic(
+                name=physical(TENANT, f"idle{number}"), num_partitions=1, replication_factor=-1
+            )
+            for number in range(first, min(first + TOPICS_AT_ONCE, count))
+        ]
+        made = client.request(CreateTopicsRequest(topics=topics, timeout_ms=60_000), 6).topics
+        assert not any(one.error_code for one in made), made[0]
+    client.close()
 
 
 @contextmanager

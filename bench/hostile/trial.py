@@ -157,9 +157,7 @@ class Trial:
 
     def _read(self) -> Reading:
         stage = self._stage
-        return Reading(
-            time.monotonic(), stage.subject.cpu_s(), stage.broker_cpu_s(), stage.compiler_cpu_s()
-        )
+        return Reading(time.monotonic(), stage.subject.cpu_s(), stage.broker_cpu_s(), stage.compiler_cpu_s())
 
     def _used(self, calm: Reading, begin: Reading, end: Reading) -> Process:
         """Return what was used beyond what the victim alone uses."""

@@ -59,6 +59,18 @@ def test_what_sharing_the_machine_costs_is_no_fault_of_the_gateway() -> None:
     assert replace(GOOD, during=slow, is_victim_judged=False).missed == ()
 
 
+def test_what_a_broker_compiles_is_shown_and_not_judged() -> None:
+    busy = replace(GOOD, used=replace(GOOD.used, broker_cpu_s=0.25, compiler_cpu_s=5))
+
+    assert busy.missed == ()
+    assert "0.25 (5.00) / 1.00" in busy.cells()
+
+
+def test_requests_written_at_once_count_by_their_answers() -> None:
+    assert Sent(frames=19, answers=50_000).requests == 50_000
+    assert Sent(frames=19, answers=3).requests == 19
+
+
 def test_the_table_says_what_was_missed() -> None:
     bad = replace(GOOD, name="another", used=replace(GOOD.used, memory_mib=250))
 
