@@ -293,7 +293,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         if self._transport is not None:
-            self._transport.close()
+            endings.close(self._transport, waits=self._broker_side is not None)
             self._deadline.set(endings.CLOSE_TIMEOUT_S, self._transport.abort)
 
     def flush(self) -> None:

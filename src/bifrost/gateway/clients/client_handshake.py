@@ -10,6 +10,7 @@ client has to authenticate, and the connection counts as open meanwhile.
 import asyncio
 import ssl
 import time
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from bifrost.authentication.accounts import AuthenticationFailed
@@ -18,7 +19,7 @@ from bifrost.config.fields.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
 from bifrost.gateway.brokers.broker_connection import set_reading
 from bifrost.gateway.clients.context import ClientContext
-from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, late, log_end
+from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, close, late, log_end
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.gateway.sockets.server_tls import TlsFailure, feed, shake_hands
@@ -279,7 +280,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         else:
             # A thousand may have been refused at once.
             departures = self._gateway.departures
-            loop.call_later(REFUSAL_DELAY_S, departures.add, transport.close)
+            loop.call_later(REFUSAL_DELAY_S, departures.add, partial(close, transport, waits=False))
             loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, departures.add, transport.abort)
 
     def _end_late(self) -> None:

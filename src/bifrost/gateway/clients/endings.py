@@ -1,5 +1,6 @@
 """How connections end: how long that takes, and what of it is logged."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from collections.abc import Callable
 import structlog
 
 from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.errors import FrameTooLarge, WireError
 
@@ -111,6 +113,21 @@ def log_end(
             {"left_out": left_out} if left_out else {}
         )
         log.warning("connection_ended", reason=str(reason), peer=peer, tenant=tenant, detail=detail, **more)
+
+
+def close(transport: asyncio.Transport, *, waits: bool) -> None:
+    """Close a client's connection, once all that was written to it is sent.
+
+    Args:
+        transport: the connection's.
+        waits: whether to wait until the client has closed as well, so that it reads its last answer whatever it still
+            sends. One that was never let in is not waited for: it would hold its place meanwhile.
+    """
+    is_plain = isinstance(transport, SocketTransport) and not transport.is_encrypted
+    if is_plain and not waits and not transport.get_write_buffer_size():
+        transport.abort()
+    else:
+        transport.close()
 
 
 def late(timeout_ms: int) -> tuple[CloseReason, str]:

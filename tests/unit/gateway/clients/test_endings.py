@@ -1,3 +1,5 @@
+import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -9,10 +11,12 @@ from bifrost.gateway.clients.endings import (
     IN_ORDER,
     LINES_A_SECOND,
     EndLines,
+    close,
     end_of,
     log_end,
 )
 from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
 
@@ -122,3 +126,29 @@ def test_without_an_address_the_words_tell_what_is_away(logged: list[dict[str, A
         log_end(CloseReason.BROKER_UNREACHABLE, "10.0.0.7:51234", None, detail)
 
     assert [one["detail"] for one in logged] == ["no broker is known yet", "upstream far has no broker"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_only_a_client_that_was_let_in_is_waited_for(waits: bool) -> None:
+    lost: list[Exception | None] = []
+
+    class Client(asyncio.BufferedProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            lost.append(exc)
+
+    async def scenario() -> tuple[bytes, int]:
+        other, own = socket.socketpair()
+        other.setblocking(False)
+        own.setblocking(False)
+        with other:
+            transport = SocketTransport(asyncio.get_running_loop(), own, Client())
+            transport.write(b"the last answer")
+            close(transport, waits=waits)
+            await asyncio.sleep(0.05)
+            said = other.recv(100) + other.recv(1)  # All of it, and the end.
+            before = len(lost)
+        await asyncio.sleep(0.05)
+        return said, before
+
+    assert asyncio.run(scenario()) == (b"the last answer", 0 if waits else 1)
+    assert lost == [None]
