@@ -24,7 +24,7 @@ def _delete(field: Field, names: list[str]) -> None:
         client.request(DeleteTopicsRequest(topics=topics, timeout_ms=30_000), 6)
 
 
-@attack("topics whose configs make every record a file, or a write to the disk")
+@attack("topics whose configs make every record a file, or a write to the disk", is_warmed=True)
 def costly_configs(field: Field) -> Iterator[None]:
     batch, _ = record_batch(300, 200)
     yield
@@ -46,7 +46,7 @@ def costly_configs(field: Field) -> Iterator[None]:
         _delete(field, made)
 
 
-@attack("topics of 200 partitions, made as fast as they come", seconds=4)
+@attack("topics of 200 partitions, made as fast as they come", seconds=4, is_warmed=True)
 def many_partitions(field: Field) -> Iterator[None]:
     yield
     client, made = field.client(), []
@@ -64,7 +64,7 @@ def many_partitions(field: Field) -> Iterator[None]:
         _delete(field, made)
 
 
-@attack("topics that are made by asking for them, a new one each time", seconds=4)
+@attack("topics that are made by asking for them, a new one each time", seconds=4, is_warmed=True)
 def automatic_topics(field: Field) -> Iterator[None]:
     names = [f"automatic{number}" for number in range(150)]
     topics = [MetadataRequest.MetadataRequestTopic(name=one) for one in names]
