@@ -33,6 +33,7 @@ from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets, ScannedRoom
+from bifrost.tenancy.virtual_partitions.shares.share_room import ShareRoom
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import ShareSessions
 from bifrost.tenancy.virtual_partitions.transaction_numbers import TransactionNumbers
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, own_records
@@ -95,7 +96,7 @@ class TenantVirtualTopics:
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
         self.streams_members = KnownMembers()
-        self._scanned_room = ScannedRoom()
+        self._scanned_room, self._share_room = ScannedRoom(), ShareRoom()
         self._recent = recent
         self.forget_recent()  # A reload may have given the tenant's topics other names at the brokers.
         self.counts: Counter[tuple[str, str]] = Counter() if counts is None else counts
@@ -121,7 +122,7 @@ class TenantVirtualTopics:
 
     def new_shares(self) -> ShareSessions:
         """Return the share sessions of a new connection."""
-        return ShareSessions()
+        return ShareSessions(self._share_room)
 
     def new_view(self, *key: Hashable) -> RecentView | None:
         """Return what a new connection may be given of what was answered to others; see `RecentRecords.view`."""

@@ -33,7 +33,6 @@ from bifrost.tenancy.virtual_partitions.shares.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     LIMIT,
-    MAX_PARTITIONS,
     Place,
     ShareSession,
     ShareSessions,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 class _Shared:
     """What a ShareFetch asked of topics with virtual partitions."""
 
-    __slots__ = ("acknowledged", "is_counted", "refused", "session", "topics", "wanted")
+    __slots__ = ("acknowledged", "change_count", "is_counted", "refused", "session", "topics")
 
     def __init__(self, session: ShareSession) -> None:
         self.session = session
@@ -60,8 +59,8 @@ class _Shared:
         self.acknowledged = Acknowledgements()
         self.refused: dict[bytes, list[int]] = {}
         """The numbers that no virtual partition has, by the ID of their topic."""
-        self.wanted: frozenset[Place] | None = None
-        """What the broker's session has when it has taken the request; None: as before."""
+        self.change_count = 0
+        """How many changes of the session the broker knows when it has taken the request."""
         self.is_counted = False
         """Whether the answer was divided and counted before: it waits for what filters of records need."""
 
@@ -88,8 +87,7 @@ class SharedPartitionsFilter:
         if isinstance(session, ErrorCode):
             return Answer(ShareFetchResponse(error_code=session))
         shared = _Shared(session)
-        _change(exchange, shared, request)
-        if sessions.size > MAX_PARTITIONS:
+        if not _change(exchange, shared, request):
             virtual_topics(exchange).hit(LIMIT)
             sessions.end(key)
             return Answer(ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED))
@@ -106,8 +104,7 @@ class SharedPartitionsFilter:
         shared = exchange.find(_SHARED)
         if shared is None or response.error_code:
             return FORWARD
-        if shared.wanted is not None:
-            shared.session.note_told(shared.wanted)
+        shared.session.note_told(shared.change_count)
         for topic in in_steps(response.responses):
             partitions = shared.topics.get(topic.topic_id)
             if partitions is not None:
@@ -145,9 +142,14 @@ def _session(
     return session
 
 
-def _change(exchange: Exchange, shared: _Shared, request: ShareFetchRequest) -> None:
-    """Take the topics with virtual partitions out of a request, and change the session as it says."""
+def _change(exchange: Exchange, shared: _Shared, request: ShareFetchRequest) -> bool:
+    """Take the topics with virtual partitions out of a request, and change the session as it says.
+
+    Returns:
+        False: there is no room for what it names.
+    """
     virtual, session, kept = virtual_topics(exchange), shared.session, list[Any]()
+    is_final = request.share_session_epoch == FINAL_EPOCH
     for topic in in_steps(request.topics):
         topic_id = topic.topic_id
         partitions = virtual.map_of_either(None, topic_id)
@@ -160,7 +162,8 @@ def _change(exchange: Exchange, shared: _Shared, request: ShareFetchRequest) -> 
             if not partitions.has(number):
                 shared.refused.setdefault(topic_id, []).append(number)
                 continue
-            session.add(topic_id, partitions, number)
+            if not is_final and not session.add(topic_id, partitions, number):
+                return False
             if one.acknowledgement_batches:
                 place = Place(topic_id, partitions.place_of(number)[1])
                 shared.acknowledged.add(place, number, one.acknowledgement_batches)
@@ -172,13 +175,14 @@ def _change(exchange: Exchange, shared: _Shared, request: ShareFetchRequest) -> 
         for left in in_steps(gone.partitions):
             session.remove(gone.topic_id, VirtualPartition(left))
     request.forgotten_topics_data = forgotten
+    return session.has_room()
 
 
 def _ask(shared: _Shared, request: ShareFetchRequest) -> None:
     """Add to a request what the broker's session has to get and to forget, and the acknowledgements."""
     new, session, is_final = ShareFetchRequest, shared.session, request.share_session_epoch == FINAL_EPOCH
     added, removed = ([], []) if is_final else session.changes()
-    shared.wanted = session.wanted()
+    shared.change_count = session.change_count
     topics: dict[bytes, Any] = {}
     forgotten: dict[bytes, list[int]] = {}
     for place in in_steps(dict.fromkeys([*added, *shared.acknowledged.places])):

@@ -21,14 +21,19 @@ from bifrost.tenancy.virtual_partitions.partition_map import (
     PhysicalPartition,
     VirtualPartition,
 )
+from bifrost.tenancy.virtual_partitions.shares.share_room import (
+    MAX_PARTITIONS,
+    NAME_LENGTH,
+    SESSION_PLACES,
+    ShareRoom,
+)
+from bifrost.wire.steps import in_steps
 
 MAX_SESSIONS = 10
 """Sessions of a connection. Clients have one: a broker, too, releases the records of one session when a connection
 ends."""
-MAX_PARTITIONS = 10_000
-"""Virtual partitions of all sessions of a connection: some 2 MiB, and as many as a topic may have."""
 LIMIT = "virtual_partitions_shared"
-"""What the metrics call both limits."""
+"""What the metrics call the limits of sessions, and of what they remember."""
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """The epochs that begin a session and end it."""
 
@@ -49,41 +54,71 @@ class _Topic(NamedTuple):
 
 
 class ShareSession:
-    """The session of one member."""
+    """The session of one member. Its room has its places as long as anything refers to it: a request may, too."""
 
-    __slots__ = ("_is_told", "_told", "_topics", "_whole", "size")
+    __slots__ = ("_changed", "_own", "_room", "_taken", "_told", "_told_changes", "_topics", "_whole", "size")
 
-    def __init__(self) -> None:
-        """Begin without partitions."""
+    def __init__(self, room: ShareRoom | None = None) -> None:
+        """Begin without partitions, and without places.
+
+        Args:
+            room: has the places of what it remembers; None: a room of its own.
+        """
+        self._room = ShareRoom() if room is None else room
+        self._own = self._taken = 0
         self._topics: dict[bytes, _Topic] = {}
         self._whole: set[Place] = set()
-        self._told: frozenset[Place] = frozenset()
-        self._is_told = True
+        self._told: set[Place] = set()
+        self._changed: list[Place] = []
+        """The physical partitions by which `_whole` came to differ from `_told`: each was added, or else removed."""
+        self._told_changes = 0
+        """How many such changes the broker was told."""
         self.size = 0
         """How many virtual partitions it has."""
+
+    def __del__(self) -> None:
+        """Give back its places."""
+        self._room.give_back(self._taken)
 
     @property
     def topics(self) -> dict[bytes, PartitionMap]:
         """The partitions of its topics, by the topics' IDs."""
         return {topic_id: topic.partitions for topic_id, topic in self._topics.items()}
 
-    def add(self, topic_id: bytes, partitions: PartitionMap, number: VirtualPartition) -> None:
-        """Add a virtual partition, which there is."""
+    def count_names(self, key: Key) -> bool:
+        """Take the places of the session itself and its names; False: there is no room for them."""
+        self._own = SESSION_PLACES + sum(map(len, key)) // NAME_LENGTH
+        return self.has_room()
+
+    def has_room(self) -> bool:
+        """Take the places of what it remembers now, or give some back; False: there is no room for it."""
+        places = self._own + max(self.size, len(self._told) + len(self._changed))
+        if places > self._taken:
+            if not self._room.take(places - self._taken):
+                return False
+        elif places < self._taken:
+            self._room.give_back(self._taken - places)
+        self._taken = places
+        return True
+
+    def add(self, topic_id: bytes, partitions: PartitionMap, number: VirtualPartition) -> bool:
+        """Add a virtual partition, which there is; False: there is no room for it."""
         topic = self._topics.get(topic_id)
         if topic is None:
             topic = self._topics[topic_id] = _Topic(partitions, {})
         group, physical = topic.partitions.place_of(number)
         named = topic.named.setdefault(physical, set())
         if group in named:
-            return
+            return True
         named.add(group)
         self.size += 1
         if len(named) == len(topic.partitions.all_of(physical)):
             self._whole.add(Place(topic_id, physical))
-            self._is_told = False
+            self._changed.append(Place(topic_id, physical))
+        return self.has_room()
 
     def remove(self, topic_id: bytes, number: VirtualPartition) -> None:
-        """Remove a virtual partition; one that it does not have is passed over."""
+        """Remove a virtual partition; one that it does not have is passed over. Then ask `has_room`."""
         topic = self._topics.get(topic_id)
         if topic is None or not topic.partitions.has(number):
             return
@@ -95,7 +130,7 @@ class ShareSession:
         self.size -= 1
         if Place(topic_id, physical) in self._whole:
             self._whole.remove(Place(topic_id, physical))
-            self._is_told = False
+            self._changed.append(Place(topic_id, physical))
         if not named:
             del topic.named[physical]
         if not topic.named:
@@ -128,39 +163,47 @@ class ShareSession:
 
     def changes(self) -> tuple[list[Place], list[Place]]:
         """Return the physical partitions that the broker's session has to get, and those that it has to forget."""
-        if self._is_told:
-            return [], []
-        return sorted(self._whole - self._told), sorted(self._told - self._whole)
+        changed = dict.fromkeys(self._changed)
+        return (
+            sorted(one for one in in_steps(changed, 1) if one in self._whole and one not in self._told),
+            sorted(one for one in in_steps(changed, 1) if one in self._told and one not in self._whole),
+        )
 
-    def wanted(self) -> frozenset[Place] | None:
-        """Return what the broker's session has once it was told the changes; None: there are none."""
-        return None if self._is_told else frozenset(self._whole)
+    @property
+    def change_count(self) -> int:
+        """How many changes it has had: what `note_told` takes once the broker has taken a request with `changes`."""
+        return self._told_changes + len(self._changed)
 
-    def note_told(self, places: frozenset[Place]) -> None:
-        """Note that the broker's session has these physical partitions."""
-        self._told = places
-        self._is_told = self._whole == places
+    def note_told(self, change_count: int) -> None:
+        """Note that the broker's session has what this one had after so many changes."""
+        count = max(0, change_count - self._told_changes)
+        # Without pauses, in which a request would see a part of it: some 0.1 us each.
+        for one in self._changed[:count]:
+            self._told ^= {one}
+        del self._changed[:count]
+        self._told_changes += count
+        self.has_room()
 
 
 class ShareSessions:
     """Those of one connection."""
 
-    __slots__ = ("_sessions",)
+    __slots__ = ("_room", "_sessions")
 
-    def __init__(self) -> None:
-        """Begin without any."""
+    def __init__(self, room: ShareRoom | None = None) -> None:
+        """Begin without any; `room` is that of all connections of the tenant, None: no others share it."""
         self._sessions: dict[Key, ShareSession] = {}
-
-    @property
-    def size(self) -> int:
-        """How many virtual partitions they have."""
-        return sum(one.size for one in self._sessions.values())
+        self._room = ShareRoom(MAX_PARTITIONS + MAX_SESSIONS * SESSION_PLACES, room)
 
     def begin(self, key: Key) -> ShareSession | None:
         """Begin the session of a member anew; None: there is no room for one more."""
-        if key not in self._sessions and len(self._sessions) >= MAX_SESSIONS:
+        self._sessions.pop(key, None)
+        if len(self._sessions) >= MAX_SESSIONS:
             return None
-        session = self._sessions[key] = ShareSession()
+        session = ShareSession(self._room)
+        if not session.count_names(key):
+            return None
+        self._sessions[key] = session
         return session
 
     def find(self, key: Key) -> ShareSession | None:
@@ -169,4 +212,4 @@ class ShareSessions:
 
     def end(self, key: Key) -> ShareSession:
         """End the session of a member, and return it, without partitions if there is none."""
-        return self._sessions.pop(key, None) or ShareSession()
+        return self._sessions.pop(key, None) or ShareSession(self._room)

@@ -8,6 +8,7 @@ import pytest
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.shares import share_sessions
+from bifrost.tenancy.virtual_partitions.shares.share_room import SESSION_PLACES, ShareRoom
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import LIMIT, MAX_SESSIONS
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.error_codes import ErrorCode
@@ -330,8 +331,7 @@ def test_the_sessions_of_a_connection_are_bounded(sharing: Stage) -> None:
 
 
 def test_the_partitions_of_its_sessions_are_bounded(sharing: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bifrost.filters.virtual.shares.shared_partitions.MAX_PARTITIONS", 6)
-    assert share_sessions.MAX_PARTITIONS > 6
+    monkeypatch.setattr(share_sessions, "MAX_PARTITIONS", 6 - (MAX_SESSIONS - 2) * SESSION_PLACES)
     full = answer(error=int(ErrorCode.SHARE_SESSION_LIMIT_REACHED))
     book = (
         sharing.play()
@@ -349,3 +349,29 @@ def test_the_partitions_of_its_sessions_are_bounded(sharing: Stage, monkeypatch:
         >> client_sends(fetch(0, {1: []}, member="other"), 1)
         << to_broker(fetch(0, group=APP, member="other"))
     )
+
+
+def test_the_partitions_of_all_connections_of_a_tenant_are_bounded(
+    sharing: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = ShareRoom(2 * SESSION_PLACES + 6)
+    monkeypatch.setattr("bifrost.filters.virtual.virtual_topics.ShareRoom", lambda: room)
+    divided(sharing, "orders")
+    full = answer(error=int(ErrorCode.SHARE_SESSION_LIMIT_REACHED))
+    first = sharing.play() >> client_sends(fetch(0, ALL), 1)
+    assert room.used == SESSION_PLACES + 5
+
+    other = sharing.play() >> client_sends(fetch(0, {1: [], 3: []}), 1) << to_client(full)
+    assert hits_of(sharing) == {(LIMIT, "acme"): 1}
+    other = other >> client_sends(fetch(0, {1: []}), 1) << to_broker(fetch(0, group=APP))
+    # A member that goes on needs no more room, and may end its session.
+    first = first << to_broker(fetch(0, {0: [], 1: []}, group=APP)) >> broker_answers(answer())
+    first = first << to_client(answer()) >> client_sends(fetch(1), 1) << to_broker(fetch(1, group=APP))
+    first = first >> broker_answers(answer()) << to_client(answer())
+    ended = first >> client_sends(fetch(-1, {1: [(0, 1, ACCEPT)]}), 1)
+    assert ended << to_broker(fetch(-1, {1: [(0, 1, ACCEPT)]}, group=APP))
+    assert ended >> broker_answers(answer()) << to_client(answer())
+
+    assert room.used == SESSION_PLACES + 1
+    del other
+    assert room.used == 0, "a connection that ends gives its places back"

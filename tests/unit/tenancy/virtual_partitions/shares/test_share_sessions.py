@@ -8,8 +8,11 @@ from bifrost.tenancy.virtual_partitions.partition_map import (
     PhysicalPartition,
     VirtualPartition,
 )
+from bifrost.tenancy.virtual_partitions.shares import share_sessions
+from bifrost.tenancy.virtual_partitions.shares.share_room import NAME_LENGTH, SESSION_PLACES, ShareRoom
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import (
     MAX_SESSIONS,
+    Key,
     Place,
     ShareSession,
     ShareSessions,
@@ -45,11 +48,9 @@ def test_the_broker_gets_a_physical_partition_with_the_last_of_its_virtual_ones(
 
 def test_the_broker_forgets_it_with_the_first_of_these() -> None:
     session = session_with(1, 3)
-    wanted = session.wanted()
-    assert wanted == {ONE}
-    session.note_told(wanted)
+    assert session.changes() == ([ONE], [])
+    session.note_told(session.change_count)
     assert session.changes() == ([], [])
-    assert session.wanted() is None
 
     remove(session, 3)
     assert session.changes() == ([], [ONE])
@@ -80,7 +81,7 @@ def test_what_it_does_not_have_is_not_removed() -> None:
 
 def test_it_goes_on_with_other_partitions_of_a_topic() -> None:
     session = session_with(0, 2, 4, 3)
-    session.note_told(frozenset({ZERO}))
+    session.note_told(session.change_count)
 
     session.divide_anew(ID, PartitionMap(6, 2))
     assert session.changes() == ([], [])
@@ -99,12 +100,11 @@ def test_a_member_begins_anew_without_partitions() -> None:
     first = sessions.begin(("app", "m"))
     assert first is not None
     first.add(ID, FIVE_ON_TWO, VirtualPartition(1))
-    assert sessions.size == 1
     assert sessions.find(("app", "m")) is first
 
     again = sessions.begin(("app", "m"))
     assert again is not None
-    assert (again.size, sessions.size) == (0, 0)
+    assert (first.size, again.size) == (1, 0)
     assert sessions.end(("app", "m")) is again
     assert sessions.find(("app", "m")) is None
     assert sessions.end(("app", "m")).size == 0
@@ -118,6 +118,97 @@ def test_a_connection_has_a_bounded_number_of_sessions() -> None:
     assert sessions.begin(("app", "more")) is None
     sessions.end(("app", "0"))
     assert sessions.begin(("app", "more")) is not None
+
+
+def test_what_was_changed_while_the_broker_had_a_request_is_told_with_the_next() -> None:
+    session = session_with(1, 3)
+    asked = session.change_count
+    remove(session, 3)
+    session.add(ID, PartitionMap(2, 2), VirtualPartition(3))
+    remove(session, 1)
+
+    session.note_told(asked)
+    assert session.changes() == ([], [ONE])
+    session.note_told(session.change_count)
+    session.note_told(asked)
+    assert session.changes() == ([], [])
+
+
+APP: Key = ("app", "m")
+
+
+def begun(sessions: ShareSessions, key: Key = APP) -> ShareSession:
+    session = sessions.begin(key)
+    assert session is not None
+    return session
+
+
+def added(session: ShareSession, *numbers: int, partitions: PartitionMap = FIVE_ON_TWO) -> list[bool]:
+    return [session.add(ID, partitions, VirtualPartition(number)) for number in numbers]
+
+
+def test_sessions_of_a_tenant_share_a_room() -> None:
+    room = ShareRoom(2 * SESSION_PLACES + 4)
+    one, other = begun(ShareSessions(room)), begun(ShareSessions(room))
+    assert added(one, 0, 2, 0) == [True, True, True]
+    assert added(other, 1, 3, 4) == [True, True, False]
+    assert room.used == room.most
+    assert ShareSessions(room).begin(APP) is None
+
+    remove(one, 0, 2)
+    assert one.has_room()
+    assert room.used == room.most - 2
+    assert other.has_room()
+
+
+def test_a_session_has_its_places_until_it_is_gone() -> None:
+    room = ShareRoom()
+    sessions = ShareSessions(room)
+    added(begun(sessions), 1, 3)
+    # A request is under way that was of the session.
+    under_way = begun(sessions)
+    added(under_way, 0)
+
+    begun(sessions)
+    assert room.used == 2 * SESSION_PLACES + 1
+    under_way = sessions.end(APP)
+    assert room.used == SESSION_PLACES
+    del under_way
+    assert room.used == 0
+
+    begun(sessions)
+    del sessions
+    assert room.used == 0, "the connection has ended"
+
+
+def test_what_the_broker_was_not_told_has_places_as_well() -> None:
+    room = ShareRoom(SESSION_PLACES + 3)
+    session = begun(ShareSessions(room))
+    for _ in range(2):
+        added(session, 1, 3)
+        remove(session, 1, 3)
+    assert not session.has_room()
+
+    session.note_told(session.change_count)
+    assert room.used == SESSION_PLACES
+
+
+def test_long_names_have_places() -> None:
+    room = ShareRoom()
+    sessions = ShareSessions(room)
+    begun(sessions, ("g" * NAME_LENGTH, "m" * NAME_LENGTH))
+    assert room.used == SESSION_PLACES + 2
+
+    full = ShareSessions(ShareRoom(SESSION_PLACES + 1))
+    assert full.begin(("g" * 2 * NAME_LENGTH, "m")) is None
+
+
+def test_partitions_of_a_connection_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(share_sessions, "MAX_PARTITIONS", 4 - SESSION_PLACES * (MAX_SESSIONS - 2))
+    sessions = ShareSessions()
+    added(begun(sessions), 0, 1, 2)
+
+    assert added(begun(sessions, ("app", "other")), 0, 1) == [True, False]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.booleans())))
@@ -135,14 +226,13 @@ def test_the_broker_has_what_the_member_has_whole(
             session.remove(ID, VirtualPartition(number))
             named.discard(number)
         added, removed = session.changes()
-        wanted = session.wanted()
-        if is_taken and wanted is not None:
+        if is_taken:
             told = (told | set(added)) - set(removed)
-            session.note_told(wanted)
+            session.note_told(session.change_count)
             whole = {
                 Place(ID, physical)
                 for physical in {partitions.place_of(VirtualPartition(one))[1] for one in named}
                 if set(partitions.all_of(physical)) <= named
             }
-            assert told == whole == wanted
+            assert told == whole
         assert session.size == len(named)
