@@ -4,7 +4,6 @@ Its client's connection alone knows it: a broker, too, may forget a session at a
 another. The rules are those of FetchManager.newContext.
 """
 
-from bifrost.routes.split import Split
 from bifrost.wire.error_codes import ErrorCode
 
 NO_SESSION = 0
@@ -14,8 +13,9 @@ BY_ID_SINCE = 13
 """The first version of Fetch that names topics by their IDs (KIP-516)."""
 
 MAX_BYTES = 64 << 20
-"""Bound of what all clients' last requests hold, in a process: a thousand partitions take some 250 KiB. Kafka has 1,000
-sessions at a broker (`max.incremental.fetch.session.cache.slots`), and no bound for their partitions."""
+"""Bound of what the last requests of all clients hold, in a process: a thousand partitions take some 250 KiB. Those of
+one tenant hold half of it at most (session_memory.py). Kafka has 1,000 sessions at a broker
+(`max.incremental.fetch.session.cache.slots`), and no bound for their partitions."""
 
 MAX_BYTES_OF_ONE = 4 << 20
 """The same for one client: some 16,000 partitions."""
@@ -44,20 +44,3 @@ class FetchSession:
     def go_on(self) -> None:
         """Take a request: the next one has the next epoch."""
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
-
-
-class FetchMemory:
-    """How many bytes the last requests of all clients of a cluster hold."""
-
-    def __init__(self, most: int = MAX_BYTES, most_of_one: int = MAX_BYTES_OF_ONE) -> None:
-        """Hold nothing yet."""
-        self.used, self._most, self._most_of_one = 0, most, most_of_one
-
-    def swap(self, before: int, split: Split | None) -> int:
-        """Return the bytes of what a client holds from now on, in place of so many; 0: there is no room for it."""
-        self.used -= before
-        size = 0 if split is None else split.memory
-        if size > self._most_of_one or self.used + size > self._most:
-            return 0
-        self.used += size
-        return size

@@ -18,12 +18,13 @@ from bifrost.filters.api_versions import OfferedVersions
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.look_up_line import LookUpLine
-from bifrost.routes.fetch_session import FetchMemory
+from bifrost.routes import fetch_session
 from bifrost.routes.keyed_parts import GROUP, TRANSACTION, Key
 from bifrost.routes.leaders import LeaderTable
+from bifrost.routes.session_memory import SessionMemory
 from bifrost.routes.shapes import Shapes
+from bifrost.routes.shares import share_session
 from bifrost.routes.shares.share_session import Key as Partition
-from bifrost.routes.shares.share_session import ShareMemory
 from bifrost.routes.split import Split
 from bifrost.routes.split_request import SplitRequest
 from bifrost.routes.straight import StraightRequest, StraightRoutes
@@ -110,8 +111,8 @@ class ClusterRoutes:
         self._by_name, self._by_id = LeaderTable(MAX_PARTITIONS), LeaderTable(MAX_PARTITIONS)
         self._straight = StraightRoutes(self._by_name, self._by_id, straight_way)
         self._coordinators: BoundedMap[Key, int] = BoundedMap(MAX_COORDINATORS)
-        self.fetch_memory = FetchMemory()
-        self.share_memory = ShareMemory()
+        self.fetch_memory = SessionMemory(fetch_session.MAX_BYTES, fetch_session.MAX_BYTES_OF_ONE)
+        self.share_memory = SessionMemory(share_session.MAX_BYTES, share_session.MAX_BYTES_OF_ONE)
         self._broker: tuple[BrokerClient, OfferedVersions, int] | None = None
         self._line = LookUpLine("routes", self._have_turn, self._fail, now_ms, workers)
         self._waiting: dict[str, deque[_Waiter]] = {}

@@ -331,11 +331,14 @@ class FetchPolls:
 
     def _hold(self, split: Split | None) -> None:
         """Keep the last Fetch, if there is room; without it there are no watermarks to fill in, and no session."""
-        memory = self._router.cluster.routes.fetch_memory
-        self._held_bytes = memory.swap(self._held_bytes, split)
-        self._last = split if self._held_bytes else None
-        if split is not None and self._last is None:
-            self._router.note_hit(HELD)
+        memory, tenant = self._router.cluster.routes.fetch_memory, self._router.tenant or ""
+        before, after = self._held_bytes, 0 if split is None else split.memory
+        if memory.swap(tenant, before, after, before):
+            self._last, self._held_bytes = split, after
+            return
+        memory.swap(tenant, before, 0, before)
+        self._last, self._held_bytes = None, 0
+        self._router.note_hit(HELD)
 
     def _watch(self, due_s: float) -> None:
         """Look at `due_s`, by the loop's time, whether the first Fetch has to be answered."""

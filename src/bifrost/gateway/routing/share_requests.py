@@ -151,10 +151,10 @@ class ShareRequests:
     def _hold(self, member: Member) -> bool:
         """Count what a session holds; False: there is no room for it."""
         session, memory = member.session, self._router.cluster.routes.share_memory
-        before, after = session.held_bytes, session.size
+        before, after = session.held_bytes, session.size + sum(map(len, member.key))
         if self._is_closed:
             return True  # The client has left while its request was read.
-        if not memory.swap(before, after, self._held_bytes):
+        if not memory.swap(self._router.tenant or "", before, after, self._held_bytes):
             return False
         session.held_bytes = after
         self._held_bytes += after - before
@@ -162,8 +162,9 @@ class ShareRequests:
 
     def _forget(self, member: Member) -> None:
         self._members.pop(member.key, None)
-        self._router.cluster.routes.share_memory.swap(member.session.held_bytes, 0, 0)
-        self._held_bytes -= member.session.held_bytes
+        memory, held_bytes = self._router.cluster.routes.share_memory, member.session.held_bytes
+        memory.swap(self._router.tenant or "", held_bytes, 0, self._held_bytes)
+        self._held_bytes -= held_bytes
         member.session.held_bytes = 0
 
     # -- polls

@@ -23,12 +23,16 @@ INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 0x7FFFFFFF
 PARTITION_BYTES = 512
 """What a partition of a session holds: its places in some tables, here and for its broker."""
 
+TOLD_BYTES = 128
+"""What a partition holds that only the session of a broker has: one that is not asked for records any more."""
+
 SESSION_BYTES = 4_096
-"""What a session holds besides: its names, and the sessions at brokers."""
+"""What a session holds besides, and the sessions at brokers. Its names come on top: each may have 32 KiB."""
 
 MAX_BYTES = 64 << 20
-"""Bound of all share sessions in a process: some 130,000 partitions. Kafka has 2,000 sessions at a broker
-(`group.share.max.share.sessions`), and no bound for their partitions."""
+"""Bound of all share sessions in a process: some 130,000 partitions. Those of one tenant hold half of it at most
+(session_memory.py). Kafka has 2,000 sessions at a broker (`group.share.max.share.sessions`), and no bound for their
+partitions."""
 
 MAX_BYTES_OF_ONE = 4 << 20
 """The same for one client: some 8,000 partitions."""
@@ -58,6 +62,11 @@ class BrokerSession:
     def is_open(self) -> bool:
         """Whether the broker was asked to begin it."""
         return self._epoch != INITIAL_EPOCH
+
+    @property
+    def told_count(self) -> int:
+        """How many partitions the broker was told."""
+        return len(self._told)
 
     def want(self, keys: Iterable[Key]) -> None:
         """Let it have these partitions, from its next poll on."""
@@ -123,8 +132,10 @@ class ShareSession:
 
     @property
     def size(self) -> int:
-        """Bytes that are held for it."""
-        return SESSION_BYTES + PARTITION_BYTES * len(self._homes)
+        """Bytes that are held for it, but for its names."""
+        told = sum(one.told_count for one in self.brokers.values())
+        others = max(0, told - len(self._homes))
+        return SESSION_BYTES + PARTITION_BYTES * len(self._homes) + TOLD_BYTES * others
 
     # -- what the client asks for
 
@@ -214,25 +225,3 @@ class ShareSession:
         if key in self._acquired:
             return None
         return next((one for one in self.brokers.values() if one.is_open), None)
-
-
-class ShareMemory:
-    """How many bytes the share sessions of all clients of a cluster hold."""
-
-    def __init__(self, most: int = MAX_BYTES, most_of_one: int = MAX_BYTES_OF_ONE) -> None:
-        """Hold nothing yet."""
-        self.used, self._most, self._most_of_one = 0, most, most_of_one
-
-    def swap(self, before: int, after: int, of_client: int) -> bool:
-        """Let a client hold so many bytes for a session in place of others; False: there is no room for them.
-
-        Args:
-            before: what it held for the session.
-            after: what it would hold.
-            of_client: what it holds for all its sessions.
-        """
-        more = after - before
-        if more > 0 and (self.used + more > self._most or of_client + more > self._most_of_one):
-            return False
-        self.used += more
-        return True

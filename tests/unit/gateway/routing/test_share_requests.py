@@ -4,7 +4,8 @@ import pytest
 
 from bifrost.gateway.routing.fetch_polls import GRACE_S
 from bifrost.gateway.routing.share_requests import FULL, MAX_SESSIONS, ShareRequests
-from bifrost.routes.shares.share_session import PARTITION_BYTES, SESSION_BYTES, ShareMemory
+from bifrost.routes.session_memory import SessionMemory
+from bifrost.routes.shares.share_session import PARTITION_BYTES, SESSION_BYTES
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
@@ -29,6 +30,8 @@ from .sharing import (
     indexes,
 )
 
+NAME_BYTES = len("group") + len("member")
+
 
 @pytest.fixture
 def router() -> Router:
@@ -37,6 +40,11 @@ def router() -> Router:
 
 @pytest.fixture
 def shares(router: Router) -> ShareRequests:
+    return requests_of(router)
+
+
+def requests_of(router: Router) -> ShareRequests:
+    """Those of one more connection."""
     return ShareRequests(router)  # type: ignore[arg-type]
 
 
@@ -319,7 +327,7 @@ def test_sessions_of_a_connection_have_a_bound(router: Router, shares: ShareRequ
 
 def test_partitions_of_sessions_have_a_bound(router: Router, shares: ShareRequests) -> None:
     routes = router.cluster.routes
-    routes.share_memory = ShareMemory(most_of_one=SESSION_BYTES + 2 * PARTITION_BYTES)
+    routes.share_memory = SessionMemory(1 << 20, SESSION_BYTES + 2 * PARTITION_BYTES + NAME_BYTES)
     router.read(shares, fetch(0, 0, 2))
     router.reply(1, found(0))
     assert router.take_answer().error_code == ErrorCode.NONE
@@ -332,9 +340,29 @@ def test_partitions_of_sessions_have_a_bound(router: Router, shares: ShareReques
     assert routes.share_memory.used == 0
 
 
+def test_members_of_a_tenant_leave_room_to_those_of_another(router: Router, shares: ShareRequests) -> None:
+    routes = router.cluster.routes
+    routes.share_memory = SessionMemory(4 * (SESSION_BYTES + 2 * PARTITION_BYTES), 1 << 20)
+    router.read(shares, fetch(0, 0))
+    router.reply(1, found(0))
+    other = requests_of(router)
+    router.read(other, fetch(0, 0, member_id="second"))
+    router.reply(1, found(0))
+    assert [one.error_code for one in router.answers] == [ErrorCode.NONE] * 2
+
+    router.read(other, fetch(0, 0, member_id="third"))
+    assert router.answers[-1].error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert router.hits == [FULL]
+    router.tenant = "globex"
+    router.read(requests_of(router), fetch(0, 0))
+    router.reply(1, found(0))
+
+    assert router.answers[-1].error_code == ErrorCode.NONE
+
+
 def test_the_end_of_a_connection_makes_room(router: Router, shares: ShareRequests) -> None:
     router.read(shares, fetch(0, 0))
-    assert router.cluster.routes.share_memory.used == SESSION_BYTES + PARTITION_BYTES
+    assert router.cluster.routes.share_memory.used == SESSION_BYTES + PARTITION_BYTES + NAME_BYTES
 
     shares.close()
 

@@ -7,9 +7,9 @@ from bifrost.routes.shares.share_session import (
     NO_NODE,
     PARTITION_BYTES,
     SESSION_BYTES,
+    TOLD_BYTES,
     BrokerSession,
     Key,
-    ShareMemory,
     ShareSession,
     next_epoch,
 )
@@ -175,36 +175,13 @@ def test_a_partition_has_no_broker_at_first() -> None:
     assert list(session.brokers) == [NO_NODE]
 
 
-def test_what_clients_hold_is_counted() -> None:
-    memory, session = ShareMemory(), placed(1, 2, 3)
-
-    assert session.size == SESSION_BYTES + 3 * PARTITION_BYTES
-    assert memory.swap(0, session.size, 0)
-    assert memory.used == session.size
-    assert memory.swap(session.size, 0, session.size)
-    assert memory.used == 0
-
-
-def test_beyond_the_bounds_is_no_room() -> None:
-    assert ShareMemory(most=100).swap(0, 100, 0)
-    assert not ShareMemory(most=99).swap(0, 100, 0)
-    assert not ShareMemory(most_of_one=100).swap(0, 60, 41)
-    memory = ShareMemory(most=100)
-    assert memory.swap(0, 60, 0)
-    assert not memory.swap(0, 41, 0)
-    assert memory.used == 60
-    assert memory.swap(60, 100, 60)
-    assert memory.swap(100, 50, 100)
-    assert memory.used == 50
-
-
-def test_what_does_not_exist_has_no_broker() -> None:
+def test_what_a_session_holds_is_counted() -> None:
     session = placed(1, 2, 3)
+    assert session.size == SESSION_BYTES + 3 * PARTITION_BYTES
 
-    session.place(odd_and_even, lambda one: UNKNOWN if one[1] > 1 else ErrorCode.NONE)
+    for broker in session.brokers.values():
+        broker.take_changes()
+    assert session.size == SESSION_BYTES + 3 * PARTITION_BYTES
 
-    assert session.absent == dict.fromkeys(keys(2, 3), UNKNOWN)
-    assert {node_id: list(one.wanted) for node_id, one in session.brokers.items()} == {1: keys(1), 2: []}
-    session.place(odd_and_even, exists)
-    assert session.absent == {}
-    assert list(session.brokers[2].wanted) == keys(2)
+    session.change([], keys(1, 2))
+    assert session.size == SESSION_BYTES + PARTITION_BYTES + 2 * TOLD_BYTES
