@@ -71,8 +71,8 @@ def unknown_topic_ids(namespace: Namespace, request: Message, version: int) -> T
 
 def unknown_topic_ids_in_place(
     namespace: Namespace, program: Program, frame: bytes | memoryview, offset: int
-) -> TopicIds:
-    """Return the same of a request that is too large to be decoded, and names at least one.
+) -> TopicIds | None:
+    """Return the same of a request that is too large to be decoded.
 
     Args:
         namespace: of the tenant.
@@ -87,7 +87,25 @@ def unknown_topic_ids_in_place(
         return value if len(namespace.unresolved) <= FEW_IDS else None  # More make no difference.
 
     rewrite(program, frame, offset, Names(look))
-    return TopicIds(namespace.take_unresolved())
+    return TopicIds(namespace.take_unresolved()) if namespace.must_look_up() else None
+
+
+def masking(namespace: Namespace, names: Names) -> Names:
+    """Return names for a request whose unknown topic IDs need no look-up any more: they are masked.
+
+    Args:
+        namespace: of the tenant.
+        names: those in its requests.
+    """
+
+    def missing(slot: int, value: bytes) -> bytes | None:
+        found = names.missing(slot, value)
+        if found is None and slot == Entity.TOPIC_ID and not namespace.owns_id(value):
+            namespace.take_unresolved()
+            return namespace.masked_ids.mask(value)
+        return found
+
+    return Names(missing, names)
 
 
 def _visit_topic_ids(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]) -> None:

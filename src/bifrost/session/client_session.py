@@ -43,12 +43,12 @@ from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
 from bifrost.session.remains import Remains
 from bifrost.session.requests.answering_session import AnsweringSession
 from bifrost.session.requests.divided_request import Part, part_frames
+from bifrost.session.requests.rewritten_request import rewritten_request
 from bifrost.session.session_lanes import OWN_APIS
 from bifrost.session.topics.inquiry import Inquiry
 from bifrost.wire import headers
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode, encode_in_room_of
-from bifrost.wire.rewriting import rewrite_frame
 from bifrost.wire.window import keep
 
 _SENT_ON = frozenset({Reason.PASSES, Reason.UNANSWERED, Reason.FOR_FILTERS})
@@ -234,7 +234,7 @@ class ClientSession(AnsweringSession):
         self, lane: Lane, correlation_id: int, frame: Buffer, offset: int, head: bytes | None, began_ns: int
     ) -> RequestStep:
         """Handle a request for which there is room, for the reason that the engine gives."""
-        plan, way = lane.plan, lane.plan.request
+        plan = lane.plan
         # Only now: there may have been a pause since the engine was asked about room.
         reason = self.judge_request(lane, frame, offset)
         if reason == Reason.LOST_SESSION:
@@ -247,14 +247,13 @@ class ClientSession(AnsweringSession):
             reason = Reason.FOR_FILTERS
         exchange = metering.keep_change(self._meter, plan, self._scope, frame, offset)
         segments: list[Buffer] | None = None
-        if way.program is not None and reason != Reason.FOR_FILTERS:
-            names, allow_trailing = lane.to_physical, plan.drops_trailing
-            segments, _ = rewrite_frame(way.program, frame, offset, names, head, allow_trailing)
-            segments = segments if segments is None or lane.admits(frame, offset) else None
+        if plan.request.program is not None and reason != Reason.FOR_FILTERS:
+            rewritten = rewritten_request(self._namespace, lane, frame, offset, head)
+            if isinstance(rewritten, TopicIds):
+                return rewritten
+            segments = rewritten
         if segments is None:
-            if self._namespace.take_unresolved() and not is_decodable(plan, len(frame)):
-                # A large Produce is not decoded to find the others that it names.
-                return translation.unknown_topic_ids_in_place(self._namespace, way.program, frame, offset)
+            self._namespace.take_unresolved()
             exchange = self._for_filters(exchange or Exchange(plan.api_key, plan.api_version, self._scope))
             decided = self._decoded_request(lane, exchange, frame, offset, head)
             if isinstance(decided, Answer):

@@ -72,20 +72,26 @@ def test_all_topics_are_found_together(gateway: GatewayProcess, broker: Endpoint
         assert [log_end(direct, physical_name("globex", name)) for name in names] == [2] * count
 
 
+@pytest.mark.parametrize("count", [5, 2 * FEW_IDS, 100 * FEW_IDS], ids=["few", "many", "masses"])
 def test_topics_that_do_not_exist_or_are_foreign_are_answered_one_by_one(
-    gateway: GatewayProcess, broker: Endpoint
+    gateway: GatewayProcess, broker: Endpoint, count: int
 ) -> None:
-    ids = created(broker, [f"mixed-{number}" for number in range(BATCHES)])
+    ids = created(broker, [f"mixed-{count}-{number}" for number in range(BATCHES)])
     with RoutedClient(broker) as direct:
-        foreign = create_topic(direct, physical_name("initech", "mixed"))
-    absent = [os.urandom(16) for _ in range(5)]
-
-    with RawClient.authenticated(gateway.broker_endpoint("globex"), timeout_s=30) as client:
-        codes = produce(client, [*ids, foreign, *absent])
-
-    assert codes == {
+        foreign = create_topic(direct, physical_name("initech", f"mixed-{count}"))
+    absent = [os.urandom(16) for _ in range(count)]
+    expected = {
         **dict.fromkeys(ids, ErrorCode.NONE),
         **dict.fromkeys([foreign, *absent], ErrorCode.UNKNOWN_TOPIC_ID),
     }
+
+    with RawClient.authenticated(gateway.broker_endpoint("globex"), timeout_s=30) as client:
+        assert produce(client, [*ids, foreign, *absent]) == expected
+        # The connection goes on, and others are answered likewise.
+        assert produce(client, [*absent, *ids, foreign]) == expected
+
     with RoutedClient(broker) as direct:
-        assert log_end(direct, physical_name("initech", "mixed")) == 0
+        assert log_end(direct, physical_name("initech", f"mixed-{count}")) == 0
+        assert [
+            log_end(direct, physical_name("globex", f"mixed-{count}-{one}")) for one in range(BATCHES)
+        ] == [2] * BATCHES

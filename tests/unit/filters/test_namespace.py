@@ -7,7 +7,9 @@ from bifrost.filters.steps import FORWARD, Close, TopicIds
 from bifrost.tenancy.topic_ids import ABSENT_FOR_MS, FEW_IDS
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import encode_body
+from bifrost.wire.entity import Entity
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.rewriting import Names
 from bifrost.wire.schema import message_schema
 from bifrost.wire.steps import set_pause
 from support.physical_names import physical_name
@@ -85,7 +87,7 @@ def test_ids_of_a_request_that_is_not_decoded_are_found_together(acme) -> None:
     plan = PLANS.plan_for(ApiKey.PRODUCE, 13)
     assert plan.request.program is not None
 
-    def found(ids: list[bytes]) -> TopicIds:
+    def found(ids: list[bytes]) -> TopicIds | None:
         topics = [{"topic_id": one, "partition_data": [{"index": 0, "records": b"r" * 99}]} for one in ids]
         frame = encode_body(plan.request.layout, messages.ProduceRequest(topic_data=topics))
         return translation.unknown_topic_ids_in_place(acme, plan.request.program, frame, 0)
@@ -94,8 +96,26 @@ def test_ids_of_a_request_that_is_not_decoded_are_found_together(acme) -> None:
     assert found([OWN, UNKNOWN, FOREIGN, *made_up[:9]]) == TopicIds(
         frozenset({UNKNOWN, FOREIGN, *made_up[:9]})
     )
-    assert len(found(made_up).ids) == FEW_IDS + 1
+    many = found(made_up)
+    assert many is not None
+    assert len(many.ids) == FEW_IDS + 1
     assert acme.unresolved == set()
+
+    acme.topics_were_listed()
+    assert found(made_up) is None
+    assert found([OWN]) is None
+    assert found([UNKNOWN]) == TopicIds(frozenset({UNKNOWN}))
+
+
+def test_names_that_mask_need_no_look_up(stage: Stage, acme) -> None:
+    names = translation.masking(acme, acme.to_physical)
+
+    ids = [names.missing(Entity.TOPIC_ID, one) for one in (OWN, UNKNOWN, FOREIGN)]
+    assert ids == [OWN, stage.masked(UNKNOWN), stage.masked(FOREIGN)]
+    assert acme.unresolved == set()
+    assert names.missing(Entity.TOPIC_NAME, b"orders") == physical_name("acme", "orders").encode()
+    # A topic of the tenant that has no place here is not masked: what it needs is found out when it is decoded.
+    assert translation.masking(acme, Names(lambda *_: None)).missing(Entity.TOPIC_ID, OWN) is None
 
 
 def test_an_id_whose_absence_is_forgotten_in_the_meantime_is_masked(stage: Stage, acme) -> None:
