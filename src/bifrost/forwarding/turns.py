@@ -31,6 +31,15 @@ class Worker(Protocol):
         """Work for a slice; return whether it waits for another."""
 
 
+def undivided(now_ns: Callable[[], int]) -> Callable[[int, int], int]:
+    """Return what says until when a work may go on where no other uses the turn of the loop: as long as it may take.
+
+    Args:
+        now_ns: a monotonic clock, in nanoseconds.
+    """
+    return lambda most_ns, _least_ns: now_ns() + most_ns
+
+
 class Turns:
     """Slices for the work of all sessions of a process."""
 
@@ -54,7 +63,7 @@ class Turns:
                 in any case; None: nothing else uses the turn.
         """
         self._schedule, self._now_ns, self._load_of, self._later = schedule, now_ns, load_of, later
-        self._turn_until_ns = turn_until_ns
+        self._turn_until_ns = turn_until_ns or undivided(now_ns)
         self._until_ns = 0
         self._is_scheduled = self._is_paused = False
         self._pauses = 0
@@ -73,8 +82,6 @@ class Turns:
         return self._until_ns
 
     def _slice_end_ns(self) -> int:
-        if self._turn_until_ns is None:
-            return self._now_ns() + SLICE_NS
         return self._turn_until_ns(SLICE_NS, LEAST_NS)
 
     def wait(self, tenant: str, worker: Worker) -> None:

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 
 from bifrost.forwarding.clock import monotonic_ns
+from bifrost.forwarding.turns import undivided
 from bifrost.gateway.loop.loop_guard import report
 
 BUDGET_NS = 1_000_000
@@ -53,7 +54,7 @@ class PacedCalls:
             turn_until_ns: returns until when a work may go on that may take so long in a turn of the loop, and so long
                 in any case; None: nothing else uses the turn.
         """
-        self._turn_until_ns = turn_until_ns
+        self._turn_until_ns = turn_until_ns or undivided(now_ns)
         self._place, self._schedule, self._now_ns, self._most = place, schedule, now_ns, most
         self._waiting: deque[Callable[[], None]] = deque()
         self._until_ns = self._left = 0
@@ -85,10 +86,7 @@ class PacedCalls:
 
     def _begin_turn(self) -> None:
         self._left = self._most
-        if self._turn_until_ns is None:
-            self._until_ns = self._now_ns() + BUDGET_NS
-        else:
-            self._until_ns = self._turn_until_ns(BUDGET_NS, LEAST_NS)
+        self._until_ns = self._turn_until_ns(BUDGET_NS, LEAST_NS)
         self._is_scheduled = True
         self._schedule(self._next)
 
