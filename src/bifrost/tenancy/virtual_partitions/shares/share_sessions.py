@@ -22,9 +22,12 @@ from bifrost.tenancy.virtual_partitions.partition_map import (
     VirtualPartition,
 )
 from bifrost.tenancy.virtual_partitions.shares.share_room import (
-    MAX_PARTITIONS,
-    NAME_LENGTH,
-    SESSION_PLACES,
+    MAX_BYTES_OF_ONE,
+    PHYSICAL_BYTES,
+    SESSION_BYTES,
+    TOLD_BYTES,
+    TOPIC_BYTES,
+    VIRTUAL_BYTES,
     ShareRoom,
 )
 from bifrost.wire.steps import in_steps
@@ -54,18 +57,28 @@ class _Topic(NamedTuple):
 
 
 class ShareSession:
-    """The session of one member. Its room has its places as long as anything refers to it: a request may, too."""
+    """The session of one member. It has its bytes of a room as long as anything refers to it: a request may, too."""
 
-    __slots__ = ("_changed", "_own", "_room", "_taken", "_told", "_told_changes", "_topics", "_whole", "size")
+    __slots__ = (
+        "_changed",
+        "_held",
+        "_room",
+        "_taken",
+        "_told",
+        "_told_changes",
+        "_topics",
+        "_whole",
+        "size",
+    )
 
     def __init__(self, room: ShareRoom | None = None) -> None:
-        """Begin without partitions, and without places.
+        """Begin without partitions.
 
         Args:
-            room: has the places of what it remembers; None: a room of its own.
+            room: has the bytes for what it remembers; None: a room of its own.
         """
         self._room = ShareRoom() if room is None else room
-        self._own = self._taken = 0
+        self._held = self._taken = 0
         self._topics: dict[bytes, _Topic] = {}
         self._whole: set[Place] = set()
         self._told: set[Place] = set()
@@ -77,7 +90,7 @@ class ShareSession:
         """How many virtual partitions it has."""
 
     def __del__(self) -> None:
-        """Give back its places."""
+        """Give back its bytes."""
         self._room.give_back(self._taken)
 
     @property
@@ -85,33 +98,49 @@ class ShareSession:
         """The partitions of its topics, by the topics' IDs."""
         return {topic_id: topic.partitions for topic_id, topic in self._topics.items()}
 
-    def count_names(self, key: Key) -> bool:
-        """Take the places of the session itself and its names; False: there is no room for them."""
-        self._own = SESSION_PLACES + sum(map(len, key)) // NAME_LENGTH
+    def name(self, key: Key) -> bool:
+        """Count the session itself, and the names of its member; False: there is no room for it."""
+        self._held += SESSION_BYTES + sum(map(len, key))
         return self.has_room()
 
     def has_room(self) -> bool:
-        """Take the places of what it remembers now, or give some back; False: there is no room for it."""
-        places = self._own + max(self.size, len(self._told) + len(self._changed))
-        if places > self._taken:
-            if not self._room.take(places - self._taken):
+        """Take the bytes for what it remembers now, or give some back; False: there is no room for it."""
+        size = max(self._held, TOLD_BYTES * (len(self._told) + len(self._changed)))
+        if size > self._taken:
+            if not self._room.take(size - self._taken):
                 return False
-        elif places < self._taken:
-            self._room.give_back(self._taken - places)
-        self._taken = places
+        elif 2 * size > self._taken:
+            return True  # Its tables are as large as they were.
+        else:
+            self._shrink()
+            self._room.give_back(self._taken - size)
+        self._taken = size
         return True
+
+    def _shrink(self) -> None:
+        """Make tables anew from which much was removed: those of CPython never become smaller."""
+        self._topics = {
+            topic_id: topic._replace(named={one: set(groups) for one, groups in topic.named.items()})
+            for topic_id, topic in self._topics.items()
+        }
+        self._whole, self._told = set(self._whole), set(self._told)
 
     def add(self, topic_id: bytes, partitions: PartitionMap, number: VirtualPartition) -> bool:
         """Add a virtual partition, which there is; False: there is no room for it."""
         topic = self._topics.get(topic_id)
         if topic is None:
             topic = self._topics[topic_id] = _Topic(partitions, {})
+            self._held += TOPIC_BYTES
         group, physical = topic.partitions.place_of(number)
-        named = topic.named.setdefault(physical, set())
+        named = topic.named.get(physical)
+        if named is None:
+            named = topic.named[physical] = set()
+            self._held += PHYSICAL_BYTES
         if group in named:
             return True
         named.add(group)
         self.size += 1
+        self._held += VIRTUAL_BYTES
         if len(named) == len(topic.partitions.all_of(physical)):
             self._whole.add(Place(topic_id, physical))
             self._changed.append(Place(topic_id, physical))
@@ -128,13 +157,16 @@ class ShareSession:
             return
         named.remove(group)
         self.size -= 1
+        self._held -= VIRTUAL_BYTES
         if Place(topic_id, physical) in self._whole:
             self._whole.remove(Place(topic_id, physical))
             self._changed.append(Place(topic_id, physical))
         if not named:
             del topic.named[physical]
+            self._held -= PHYSICAL_BYTES
         if not topic.named:
             del self._topics[topic_id]
+            self._held -= TOPIC_BYTES
 
     def divide_anew(self, topic_id: bytes, partitions: PartitionMap) -> None:
         """Go on with other partitions of a topic: the virtual ones that it has are parts of these now."""
@@ -193,7 +225,7 @@ class ShareSessions:
     def __init__(self, room: ShareRoom | None = None) -> None:
         """Begin without any; `room` is that of all connections of the tenant, None: no others share it."""
         self._sessions: dict[Key, ShareSession] = {}
-        self._room = ShareRoom(MAX_PARTITIONS + MAX_SESSIONS * SESSION_PLACES, room)
+        self._room = ShareRoom(MAX_BYTES_OF_ONE, room)
 
     def begin(self, key: Key) -> ShareSession | None:
         """Begin the session of a member anew; None: there is no room for one more."""
@@ -201,7 +233,7 @@ class ShareSessions:
         if len(self._sessions) >= MAX_SESSIONS:
             return None
         session = ShareSession(self._room)
-        if not session.count_names(key):
+        if not session.name(key):
             return None
         self._sessions[key] = session
         return session

@@ -8,7 +8,13 @@ import pytest
 
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.shares import share_sessions
-from bifrost.tenancy.virtual_partitions.shares.share_room import SESSION_PLACES, ShareRoom
+from bifrost.tenancy.virtual_partitions.shares.share_room import (
+    PHYSICAL_BYTES,
+    SESSION_BYTES,
+    TOPIC_BYTES,
+    VIRTUAL_BYTES,
+    ShareRoom,
+)
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import LIMIT, MAX_SESSIONS
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.error_codes import ErrorCode
@@ -106,6 +112,12 @@ def answer(shown: Shown | None = None, *, error: int = 0, other: Shown | None = 
         if some
     ]
     return messages.build("ShareFetchResponse", {"responses": topics, "error_code": error})
+
+
+def bytes_of(sessions: int, physical: int, virtual: int) -> int:
+    """Return what sessions of a topic take with so many physical and virtual partitions."""
+    named = sessions * (SESSION_BYTES + len("app") + len("m") + TOPIC_BYTES)
+    return named + physical * PHYSICAL_BYTES + virtual * VIRTUAL_BYTES
 
 
 ALL: Named = {number: [] for number in range(5)}
@@ -331,7 +343,7 @@ def test_the_sessions_of_a_connection_are_bounded(sharing: Stage) -> None:
 
 
 def test_the_partitions_of_its_sessions_are_bounded(sharing: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_sessions, "MAX_PARTITIONS", 6 - (MAX_SESSIONS - 2) * SESSION_PLACES)
+    monkeypatch.setattr(share_sessions, "MAX_BYTES_OF_ONE", bytes_of(2, 3, 6))
     full = answer(error=int(ErrorCode.SHARE_SESSION_LIMIT_REACHED))
     book = (
         sharing.play()
@@ -339,27 +351,25 @@ def test_the_partitions_of_its_sessions_are_bounded(sharing: Stage, monkeypatch:
         << to_broker(fetch(0, {0: [], 1: []}, group=APP))
         >> broker_answers(answer())
         << to_client(answer())
-        >> client_sends(fetch(0, {1: [], 3: []}, member="other"), 1)
+        >> client_sends(fetch(0, {1: [], 3: []}, member="n"), 1)
         << to_client(full)
     )
 
     assert hits_of(sharing) == {(LIMIT, "acme"): 1}
     assert (
-        book
-        >> client_sends(fetch(0, {1: []}, member="other"), 1)
-        << to_broker(fetch(0, group=APP, member="other"))
+        book >> client_sends(fetch(0, {1: []}, member="n"), 1) << to_broker(fetch(0, group=APP, member="n"))
     )
 
 
 def test_the_partitions_of_all_connections_of_a_tenant_are_bounded(
     sharing: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = ShareRoom(2 * SESSION_PLACES + 6)
+    room = ShareRoom(bytes_of(2, 3, 6))
     monkeypatch.setattr("bifrost.filters.virtual.virtual_topics.ShareRoom", lambda: room)
     divided(sharing, "orders")
     full = answer(error=int(ErrorCode.SHARE_SESSION_LIMIT_REACHED))
     first = sharing.play() >> client_sends(fetch(0, ALL), 1)
-    assert room.used == SESSION_PLACES + 5
+    assert room.used == bytes_of(1, 2, 5)
 
     other = sharing.play() >> client_sends(fetch(0, {1: [], 3: []}), 1) << to_client(full)
     assert hits_of(sharing) == {(LIMIT, "acme"): 1}
@@ -372,6 +382,6 @@ def test_the_partitions_of_all_connections_of_a_tenant_are_bounded(
     assert ended << to_broker(fetch(-1, {1: [(0, 1, ACCEPT)]}, group=APP))
     assert ended >> broker_answers(answer()) << to_client(answer())
 
-    assert room.used == SESSION_PLACES + 1
+    assert room.used == bytes_of(1, 1, 1)
     del other
-    assert room.used == 0, "a connection that ends gives its places back"
+    assert room.used == 0, "a connection that ends gives its bytes back"

@@ -1,7 +1,7 @@
 from bifrost.tenancy.virtual_partitions.shares.share_room import ShareRoom
 
 
-def test_places_are_taken_up_to_the_last_and_given_back() -> None:
+def test_bytes_are_taken_up_to_the_last_and_given_back() -> None:
     room = ShareRoom(3)
 
     assert room.take(3)
@@ -10,7 +10,7 @@ def test_places_are_taken_up_to_the_last_and_given_back() -> None:
     assert (room.take(2), room.used) == (True, 3)
 
 
-def test_a_smaller_room_takes_places_of_the_larger_one() -> None:
+def test_a_smaller_room_takes_bytes_of_the_larger_one() -> None:
     tenant = ShareRoom(5)
     one, other = ShareRoom(4, tenant), ShareRoom(4, tenant)
 

@@ -9,7 +9,13 @@ from bifrost.tenancy.virtual_partitions.partition_map import (
     VirtualPartition,
 )
 from bifrost.tenancy.virtual_partitions.shares import share_sessions
-from bifrost.tenancy.virtual_partitions.shares.share_room import NAME_LENGTH, SESSION_PLACES, ShareRoom
+from bifrost.tenancy.virtual_partitions.shares.share_room import (
+    PHYSICAL_BYTES,
+    SESSION_BYTES,
+    TOPIC_BYTES,
+    VIRTUAL_BYTES,
+    ShareRoom,
+)
 from bifrost.tenancy.virtual_partitions.shares.share_sessions import (
     MAX_SESSIONS,
     Key,
@@ -135,6 +141,7 @@ def test_what_was_changed_while_the_broker_had_a_request_is_told_with_the_next()
 
 
 APP: Key = ("app", "m")
+EMPTY = SESSION_BYTES + len("appm")
 
 
 def begun(sessions: ShareSessions, key: Key = APP) -> ShareSession:
@@ -148,20 +155,45 @@ def added(session: ShareSession, *numbers: int, partitions: PartitionMap = FIVE_
 
 
 def test_sessions_of_a_tenant_share_a_room() -> None:
-    room = ShareRoom(2 * SESSION_PLACES + 4)
+    room = ShareRoom(2 * (EMPTY + TOPIC_BYTES + PHYSICAL_BYTES) + 4 * VIRTUAL_BYTES)
     one, other = begun(ShareSessions(room)), begun(ShareSessions(room))
     assert added(one, 0, 2, 0) == [True, True, True]
-    assert added(other, 1, 3, 4) == [True, True, False]
+    assert added(other, 0, 2, 4) == [True, True, False]
     assert room.used == room.most
     assert ShareSessions(room).begin(APP) is None
 
-    remove(one, 0, 2)
-    assert one.has_room()
-    assert room.used == room.most - 2
-    assert other.has_room()
+
+def test_each_part_of_a_session_takes_its_bytes() -> None:
+    room = ShareRoom()
+    session = begun(ShareSessions(room))
+    assert room.used == EMPTY
+    added(session, 0, 2, 1)
+    assert room.used == EMPTY + TOPIC_BYTES + 2 * PHYSICAL_BYTES + 3 * VIRTUAL_BYTES
+    session.add(OTHER_ID, FIVE_ON_TWO, VirtualPartition(0))
+    assert room.used == EMPTY + 2 * TOPIC_BYTES + 3 * PHYSICAL_BYTES + 4 * VIRTUAL_BYTES
 
 
-def test_a_session_has_its_places_until_it_is_gone() -> None:
+def test_bytes_are_given_back_when_half_of_a_session_is_gone() -> None:
+    room, wide = ShareRoom(), PartitionMap(1000, 10)
+    session = begun(ShareSessions(room))
+    added(session, *range(1000), partitions=wide)
+    session.note_told(session.change_count)
+    held = room.used
+
+    remove(session, *range(400))
+    assert session.has_room()
+    assert room.used == held
+
+    remove(session, *range(400, 990))
+    assert session.has_room()
+    assert room.used == EMPTY + TOPIC_BYTES + 10 * (PHYSICAL_BYTES + VIRTUAL_BYTES)
+    assert session.size == 10
+    assert session.topics == {ID: wide}
+    assert session.named(ZERO) == {PartitionGroup(99)}
+    assert session.changes() == ([], [Place(ID, PhysicalPartition(number)) for number in range(10)])
+
+
+def test_a_session_has_its_bytes_until_it_is_gone() -> None:
     room = ShareRoom()
     sessions = ShareSessions(room)
     added(begun(sessions), 1, 3)
@@ -170,9 +202,9 @@ def test_a_session_has_its_places_until_it_is_gone() -> None:
     added(under_way, 0)
 
     begun(sessions)
-    assert room.used == 2 * SESSION_PLACES + 1
+    assert room.used == 2 * EMPTY + TOPIC_BYTES + PHYSICAL_BYTES + VIRTUAL_BYTES
     under_way = sessions.end(APP)
-    assert room.used == SESSION_PLACES
+    assert room.used == EMPTY
     del under_way
     assert room.used == 0
 
@@ -181,34 +213,35 @@ def test_a_session_has_its_places_until_it_is_gone() -> None:
     assert room.used == 0, "the connection has ended"
 
 
-def test_what_the_broker_was_not_told_has_places_as_well() -> None:
-    room = ShareRoom(SESSION_PLACES + 3)
+def test_what_the_broker_was_not_told_takes_bytes_as_well() -> None:
+    room = ShareRoom(EMPTY + TOPIC_BYTES + 3 * (PHYSICAL_BYTES + VIRTUAL_BYTES))
     session = begun(ShareSessions(room))
-    for _ in range(2):
+    for _ in range(8):
         added(session, 1, 3)
         remove(session, 1, 3)
     assert not session.has_room()
 
     session.note_told(session.change_count)
-    assert room.used == SESSION_PLACES
+    assert room.used == EMPTY
 
 
-def test_long_names_have_places() -> None:
+def test_long_names_take_bytes() -> None:
     room = ShareRoom()
-    sessions = ShareSessions(room)
-    begun(sessions, ("g" * NAME_LENGTH, "m" * NAME_LENGTH))
-    assert room.used == SESSION_PLACES + 2
+    session = begun(ShareSessions(room), ("g" * 1000, "m" * 1000))
+    assert session.size == 0
+    assert room.used == SESSION_BYTES + 2000
 
-    full = ShareSessions(ShareRoom(SESSION_PLACES + 1))
-    assert full.begin(("g" * 2 * NAME_LENGTH, "m")) is None
+    assert ShareSessions(ShareRoom(SESSION_BYTES + 1999)).begin(("g" * 1000, "m" * 1000)) is None
 
 
-def test_partitions_of_a_connection_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_sessions, "MAX_PARTITIONS", 4 - SESSION_PLACES * (MAX_SESSIONS - 2))
-    sessions = ShareSessions()
-    added(begun(sessions), 0, 1, 2)
+def test_sessions_of_a_connection_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 2 * (EMPTY + TOPIC_BYTES + PHYSICAL_BYTES) + 3 * VIRTUAL_BYTES
+    monkeypatch.setattr(share_sessions, "MAX_BYTES_OF_ONE", most)
+    sessions, room = ShareSessions(), ShareRoom()
+    added(begun(sessions), 0, 2)
 
-    assert added(begun(sessions, ("app", "other")), 0, 1) == [True, False]
+    assert added(begun(sessions, ("app", "n")), 0, 2) == [True, False]
+    assert all(added(begun(ShareSessions(room)), 0, 2)), "another connection has its own"
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.booleans())))
