@@ -13,14 +13,13 @@ from bifrost.filters.steps import FORWARD, Close, ResponseStep, TopicIds
 from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.namespace import Namespace
 from bifrost.tenancy.topic_ids import FEW_IDS
-from bifrost.wire.codec import release_items
 from bifrost.wire.entity import Entity
 from bifrost.wire.fields.entities import entities_of
 from bifrost.wire.message import Message
 from bifrost.wire.program import Program
 from bifrost.wire.rewriting import Names, rewrite
 from bifrost.wire.schema import Field, FieldType, message_schema
-from bifrost.wire.steps import in_steps
+from bifrost.wire.steps import in_steps, let_go
 
 _MANY = 1000
 """Elements that take a tenth of a millisecond to free."""
@@ -193,7 +192,7 @@ def _response_struct(namespace: Namespace, struct: Any, steps: tuple[_Step, ...]
             ]
             setattr(struct, step.attribute, kept)
             if len(value) - len(kept) > _MANY:
-                release_items(value)
+                let_go(value)
         elif step.inner:
             if not _response_struct(namespace, value, step.inner, knows_former):
                 if not step.is_nullable:

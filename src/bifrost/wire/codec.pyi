@@ -41,9 +41,6 @@ def release(layout: Layout, message: Struct) -> None:
     A list or struct in it to which anything else refers stays as it is.
     """
 
-def release_items(items: list[Any]) -> None:
-    """Empty a list that is no longer needed, in steps."""
-
 def decode(layout: Layout, frame: bytes | memoryview, start: int, allow_trailing: bool = False) -> Any:
     """Read a message: an instance of the layout's class.
 

@@ -32,6 +32,8 @@ from bifrost.wire.slots cimport new_list, set_slot, slot_of, slot_value
 from bifrost.wire.steps cimport pause, python_step
 from bifrost.wire.window cimport window
 
+from bifrost.wire.steps import let_go
+
 cdef extern from "Python.h":
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
     void PyObject_GC_UnTrack(void* object)
@@ -41,7 +43,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     SLICE = 4096         # bytes: larger fields leave as slices of the frame
-    RELEASED = 16        # elements of a list that are freed at once
     ELSEWHERE = 65536    # bytes of a frame in pieces that are not in counted memory
 
 
@@ -137,14 +138,8 @@ cdef int release_list(Field* field, list items) except -1:
                 release(<Layout>field.layout, element)
             python_step()
         element = None
-    release_items(items)
+    let_go(items)
     return 0
-
-def release_items(list items not None):
-    """Empty a list that is no longer needed, in steps."""
-    while items:
-        del items[-RELEASED:]
-        python_step()
 
 
 # ---- decode ----

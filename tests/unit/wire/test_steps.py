@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bifrost.wire.codec import decode, encode, encode_body, release, release_items, untrack
+from bifrost.wire.codec import decode, encode, encode_body, release, untrack
 from bifrost.wire.errors import MalformedFrame
 from bifrost.wire.messages import (
     ApiVersionsResponse,
@@ -140,15 +140,6 @@ def test_lists_in_the_structs_of_a_message_are_released_in_steps(pauses: list[in
 
     assert request.topics == []
     assert len(pauses) >= 1700
-
-
-def test_a_long_list_is_emptied_in_steps(pauses: list[int]) -> None:
-    items: list[object] = [object() for _ in range(1600)]
-
-    release_items(items)
-
-    assert items == []
-    assert len(pauses) == 100
 
 
 def test_messages_are_not_the_garbage_collectors() -> None:
