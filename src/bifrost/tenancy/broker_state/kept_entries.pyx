@@ -83,10 +83,9 @@ cdef class KeptEntries:
         return self.groups.admits(both(self.seed, <uint64_t>PyObject_Hash(group)))
 
     def enter_member(self, bytes group not None, bytes member not None, Py_ssize_t told_bytes, bint lasts=False):
-        cdef uint64_t of_group = both(self.seed, <uint64_t>PyObject_Hash(group))
         if not member:
-            return self.members.admits_unnamed(of_group, told_bytes, lasts)
-        return self.members.admits(both(of_group, <uint64_t>PyObject_Hash(member)), told_bytes, lasts)
+            return self.members.admits_unnamed(both(self.seed, <uint64_t>PyObject_Hash(group)), told_bytes, lasts)
+        return self.members.admits(self.member_of(group, member), told_bytes, lasts)
 
     def enter_beat(self, bytes group not None, bytes member not None, int32_t epoch, Py_ssize_t told_bytes):
         if epoch < 0:
