@@ -24,20 +24,20 @@ from support.virtual_topics import WAIT_S, create
 
 pytestmark = pytest.mark.needs_api(ApiKey.SHARE_FETCH, 1)
 
-VIRTUAL, PHYSICAL = 50_000, 10
+VIRTUAL, PHYSICAL = 50_000, 100
 ROOM = MAX_BYTES // (VIRTUAL * VIRTUAL_BYTES)
 """How many members may have all partitions."""
 
 
 @pytest.fixture(scope="module")
-def wide(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def wide(warm: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     def adjust(config: dict[str, Any]) -> None:
         rule = {"topics": ["wide-*"], "virtual": VIRTUAL, "physical": PHYSICAL}
         config["tenants"][0]["virtual_partitions"] = [rule]
 
     directory = tmp_path_factory.mktemp("bounded_shares")
     options: dict[str, Any] = {"tenants": [GLOBEX], "adjust": adjust, "has_admin": True}
-    with GatewayProcess(directory, kafka.bootstrap, **options) as process:
+    with GatewayProcess(directory, warm.bootstrap, **options) as process:
         yield process
 
 
