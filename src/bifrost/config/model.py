@@ -25,6 +25,7 @@ from bifrost.config.fields.oauth import OAuth
 from bifrost.config.fields.state import State
 from bifrost.config.fields.tenants import Credential, Tenant
 from bifrost.config.fields.upstream import Upstream
+from bifrost.config.fields.virtual_partitions import PartitionIndex
 from bifrost.config.files.process_settings import ProcessSettings
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.policies.policy import Policy
@@ -82,6 +83,9 @@ class Proxy(Section):
 
     quota_exchange: QuotaExchange | None = None
     """By which gateways have the budgets of quotas together. Default: each gateway has budgets of its own."""
+
+    partition_index: PartitionIndex = PartitionIndex()
+    """The index of where virtual partitions end. Default: that of each key."""
 
     control: Control | None = None
     """The admin HTTP API that `bifrost control` serves. Default: there is none."""

@@ -50,6 +50,7 @@ from bifrost.gateway.loop.paced_calls import paced_calls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.loop.spare_memory import release_unused
 from bifrost.gateway.loop.steps import THREAD_TURN_S, at_once, one_by_one
+from bifrost.gateway.partition_index.gateway_index import GatewayIndex
 from bifrost.gateway.peers.alone_peers import AlonePeers
 from bifrost.gateway.reload.reconfiguration import prepare
 from bifrost.gateway.reload.reloader import Reloader
@@ -113,6 +114,7 @@ class Gateway:
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
         self.exchange = _exchange(self, config.proxy.quota_exchange)
+        self.index = GatewayIndex(self)
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
@@ -137,8 +139,7 @@ class Gateway:
 
     def take_settings(self, config: Config, settings: TenantSettings, secured: Secured) -> None:
         """Use the settings of another configuration from now on."""
-        self.config = config
-        self.limits = config.proxy.limits
+        self.config, self.limits = config, config.proxy.limits
         self.shared.sasl = secured.sasl
         self.client_authenticators.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
@@ -158,10 +159,8 @@ class Gateway:
         self.shared.quotas.give(settings.quotas)
         self.tenants.limit(self.limits, settings.limits, self.shared.virtual_clusters.models.recent)
         shares = shares_of(self.limits, len(settings.tenants), self.peers.workers)
-        self.newcomers.most, self.newcomers.most_of_address = (
-            shares.unauthenticated,
-            shares.unauthenticated_of_address,
-        )
+        self.newcomers.most = shares.unauthenticated
+        self.newcomers.most_of_address = shares.unauthenticated_of_address
 
     async def reconfigure(self, config: Config) -> None:
         """Use another configuration.
@@ -199,6 +198,7 @@ class Gateway:
             "idle_sweep": partial(close_idle, self._connections, lambda: self.limits.max_idle_ms),
             "slow_sweep": partial(end_slow, self._connections, lambda: self.limits.frame_timeout_ms),
             "offset_upkeep": partial(look_after_offsets, self),
+            "partition_index": self.index.run,
             "garbage": partial(watch_garbage, self._connections),
             "spare_memory": partial(release_unused, self.shared.virtual_clusters.models.recent),
             "listener_watch": self.listener_watch.run,
@@ -352,7 +352,7 @@ class Gateway:
 
     async def _close(self) -> None:
         self.client_authenticators.end()
-        for one in (self.journaling, self.state, self.exchange):
+        for one in (self.journaling, self.state, self.exchange, self.index):
             if one is not None:
                 await one.end()
         if self.shared.virtual_clusters.records is not None:

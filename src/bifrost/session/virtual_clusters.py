@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.policies.namespace_policies import NamespacePolicies
     from bifrost.tenancy.recent_records.recent_records import RecentRecords
     from bifrost.tenancy.topic_configs.namespace_configs import NamespaceConfigs
+    from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,17 @@ class Models:
     """What virtual partitions have cost, by tenant and number (`NUMBERS` of partition_rules.py)."""
     recent: "RecentRecords | None" = None
     """What brokers have answered of late about physical partitions; None: nothing is kept."""
+    indexes: "dict[str, IndexTable] | None" = None
+    """What is known of whole logs of physical partitions, by physical cluster; None: there is no index."""
+
+    def index_of(self, upstream: str) -> "IndexTable | None":
+        """Return what is known of logs at a physical cluster; None: there is no index."""
+        if self.indexes is None:
+            return None
+        # Memory, only if there are virtual partitions.
+        from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
+
+        return self.indexes.setdefault(upstream, IndexTable())
 
 
 class VirtualClusters:

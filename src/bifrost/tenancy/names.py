@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NewType
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.fields.state import STATE_TOPIC
+from bifrost.config.fields.virtual_partitions import PARTITION_INDEX_TOPIC
 from bifrost.config.name_template import (
     DEFAULT_MARK,
     INTERNAL_MARK,
@@ -68,7 +69,7 @@ _DENIED_MARK = b"/"
 _NEVER_LEGAL = frozenset({b".", b".."})
 """Names that Topic.validate refuses, but that are legal with a prefix."""
 
-_OWN_TOPICS = (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC)
+_OWN_TOPICS = (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC, PARTITION_INDEX_TOPIC)
 _OF_NO_TENANT = frozenset(PhysicalTopic(one.encode()) for one in (*_OWN_TOPICS, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.fields.state import STATE_TOPIC
+from bifrost.config.fields.virtual_partitions import PARTITION_INDEX_TOPIC
 from bifrost.config.loc import Loc, Tree
 from bifrost.config.name_template import DEFAULT_MARK, INTERNAL_TOPICS
 from bifrost.config.quotas.quota_exchange import QUOTA_EXCHANGE_TOPIC
@@ -20,7 +21,7 @@ def prefix_misfits(tree: Tree) -> Iterator[tuple[Loc, str]]:
         prefix = tree.text(*at)
         if not prefix:
             continue
-        own = (*INTERNAL_TOPICS, JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC)
+        own = (*INTERNAL_TOPICS, JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC, PARTITION_INDEX_TOPIC)
         topic = next((one for one in own if one.startswith(prefix)), None)
         if topic is not None:
             yield at, f"topic prefix {prefix} is how the internal topic {topic} begins: choose another"

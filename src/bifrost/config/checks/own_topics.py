@@ -1,4 +1,4 @@
-"""Check where the gateway's own topics are: their clusters, and the topics of the state and of the quota exchange.
+"""Check where the gateway's own topics are: their clusters, and the topics that have one partition.
 
 `clashes.py` reports the places. That no tenant's literal prefix covers the default names is in `internal_prefixes.py`.
 """
@@ -7,16 +7,23 @@ from collections.abc import Iterator
 
 from bifrost.config.fields.journal import JOURNAL_TOPIC
 from bifrost.config.fields.state import STATE_TOPIC
+from bifrost.config.fields.virtual_partitions import PARTITION_INDEX_TOPIC
 from bifrost.config.loc import Loc, Tree
 from bifrost.config.name_template import INTERNAL_TOPICS, NameTemplate, fold
 from bifrost.config.quotas.quota_exchange import QUOTA_EXCHANGE_TOPIC
 
-_DEFAULTS = {"journal": JOURNAL_TOPIC, "state": STATE_TOPIC, "quota_exchange": QUOTA_EXCHANGE_TOPIC}
+_DEFAULTS = {
+    "journal": JOURNAL_TOPIC,
+    "state": STATE_TOPIC,
+    "quota_exchange": QUOTA_EXCHANGE_TOPIC,
+    "partition_index": PARTITION_INDEX_TOPIC,
+}
 """The topics of the gateway where the configuration does not name them, by section."""
 
 _ONE_PARTITION = {
     "state": (STATE_TOPIC, "the order of one partition decides which of two changes was first"),
     "quota_exchange": (QUOTA_EXCHANGE_TOPIC, "every gateway reads all records in one order"),
+    "partition_index": (PARTITION_INDEX_TOPIC, "its order decides which gateway reads logs for the index"),
 }
 """By section: the default topic, and why it has one partition."""
 
@@ -26,7 +33,7 @@ def own_topic_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, 
     for section in ("journal", "state", "quota_exchange"):
         yield from _cluster_misfits(tree, section, default_upstream)
     for section in _ONE_PARTITION:
-        if tree.get("proxy", section) is not None:
+        if _has(tree, section):
             yield from _topic_misfits(tree, section)
     if tree.get("proxy", "state") is not None:
         return
@@ -35,6 +42,13 @@ def own_topic_misfits(tree: Tree, default_upstream: str) -> Iterator[tuple[Loc, 
             ("proxy", "control"),
             "proxy.control changes what gateways share, and proxy.state is missing: write state: {} to have one",
         )
+
+
+def _has(tree: Tree, section: str) -> bool:
+    """Whether a gateway has a topic of its own, which the index of virtual partitions is by default."""
+    if section != "partition_index":
+        return tree.get("proxy", section) is not None
+    return any(tree.indexes("tenants", index, "virtual_partitions") for index in tree.indexes("tenants"))
 
 
 def _cluster_misfits(tree: Tree, section: str, default_upstream: str) -> Iterator[tuple[Loc, str]]:

@@ -1,10 +1,16 @@
-"""Topics that show clients more partitions than the brokers have: elements of `virtual_partitions` of a tenant."""
+"""Topics that show clients more partitions than the brokers have, and the index of where these partitions end.
+
+The topics are elements of `virtual_partitions` of a tenant, the index is the section `proxy.partition_index`.
+"""
 
 from pydantic import Field, model_validator
 
 from bifrost.config.records.filter_rule import MAX_PATTERNS, TopicPattern
 from bifrost.config.section import Section
-from bifrost.config.values import Count, Flag
+from bifrost.config.values import Count, Flag, SizeBytes, TopicName
+
+PARTITION_INDEX_TOPIC = "__bifrost_partition_index"
+"""The default topic of the index: it belongs to no tenant, whatever the prefixes of the tenants are."""
 
 MAX_RULES = 100
 """Most rules of one tenant: each new topic of a client is compared with all."""
@@ -77,3 +83,32 @@ class VirtualPartitions(Section):
                 f"{sharing} virtual partitions of a compacted topic would share a physical one: "
                 f"at most {MAX_KEYED_SHARING} do"
             )
+
+
+class PartitionIndex(Section):
+    """The index of where virtual partitions end, in a compacted topic on each physical cluster that has some.
+
+    Every key has a default, and without the section all of them are in force. As long as no tenant has virtual
+    partitions, no topic is created or read. See [virtual-partitions.md](virtual-partitions.md#the-index). A change
+    needs a restart. All gateways of a platform need the same section.
+    """
+
+    enabled: Flag = True
+    """Whether there is an index. Without it the end of a virtual partition is at the least 8,192 offsets, and less than
+    twice as many, before that of its physical one, and consumers that are stopped have a lag up to there. Default
+    `true`."""
+
+    topic: TopicName = PARTITION_INDEX_TOPIC
+    """Name of the topic. No tenant's prefix may be the start of it. Default `__bifrost_partition_index`."""
+
+    partitions: Count = Field(default=1, ge=1, le=10_000)
+    """Partitions of the topic: 1, the default, and nothing else, because the order of one partition decides which
+    gateway reads logs for the index."""
+
+    replication_factor: Count = Field(default=-1, ge=-1, le=32767)
+    """Replicas of the partition, if the gateway creates the topic. Default -1, the cluster's own
+    `default.replication.factor`. If the topic is lost, the index is built anew from the logs."""
+
+    max_scan_bytes_per_second: SizeBytes = Field(default=8_388_608, ge=0, le=2**31 - 1)
+    """Most bytes that one of the gateways reads in a second of each physical cluster for the index, where no request
+    of a client does. Default 8 MiB; with 0 it reads nothing, and only what requests have read is in the index."""

@@ -242,12 +242,14 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
     None: the request is as it was.
     """
     virtual, found, has_other_numbers = virtual_topics(exchange), _Elsewhere({}, {}), False
+    now_ms = exchange.scope.namespace.now_ms()
     for topic in in_steps(request.topics):
         key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
         partitions = virtual.map_of_either(*key)
         if partitions is None:
             continue
-        own = []
+        own, index = [], virtual.index
+        at_brokers = b"" if index is None else virtual.at_brokers(virtual.name_of(*key))
         for partition in in_steps(topic.partitions):
             number = partition.partition_index
             if not partitions.has(number):
@@ -255,6 +257,9 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
                 continue
             group, physical = partitions.place_of(VirtualPartition(number))
             partition.partition_index = physical
+            if index is not None:
+                committed = getattr(partition, "committed_offset", -1)
+                index.note_moved((at_brokers, physical), group, committed, now_ms)
             if group == FIRST_GROUP:
                 own.append(partition)
                 has_other_numbers = has_other_numbers or physical != number

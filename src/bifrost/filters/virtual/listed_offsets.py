@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from bifrost.filters.filter import Exchange, Note
 from bifrost.filters.steps import FORWARD, AtBroker, RequestStep, ResponseStep, StoredBatches
 from bifrost.filters.virtual.division import NO_PARTITION, copied, virtual_topics
+from bifrost.filters.virtual.logs.end_scan import EndScan
 from bifrost.filters.virtual.logs.latest_records import MAX_TIMESTAMP, NOT_KNOWN, look_up
 from bifrost.filters.virtual.offset_scans import (
     AGAIN,
     LIMIT,
-    EndScan,
     FirstScan,
     Found,
     OffsetScans,
     StartScan,
 )
-from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.partition_end import least_end
@@ -156,9 +155,11 @@ class ListedOffsetsFilter:
         own = {topic.name for topic in listed.topics}
         response.topics = [topic for topic in in_steps(response.topics) if topic.name not in own]
         ends, starts = exchange.find(_ENDS) or {}, exchange.find(_STARTED) or {}
+        virtual = virtual_topics(exchange)
+        virtual.count("index_distrusted", sum(one.is_distrusted for one in ends.values()))
         for topic in in_steps(listed.topics):
             shown = [
-                _start_of(topic.name, one, broker, starts)
+                _start_of(topic.name, one, broker, starts, has_index=virtual.index is not None)
                 if one.time in _STARTS
                 else _answer_of(topic.name, one, broker, ends, listed.scans.get((topic.name, one)))
                 for one in in_steps(topic.asked)
@@ -241,7 +242,7 @@ def _begin_ends(
 ) -> dict[_Answered, EndScan]:
     virtual, made = virtual_topics(exchange), dict[_Answered, EndScan]()
     for topic in in_steps(listed.topics):
-        physical_topic, wanted = _physical(exchange, topic.name), dict[tuple[int, int], set[PartitionGroup]]()
+        physical_topic, wanted = virtual.at_brokers(topic.name), dict[tuple[int, int], set[PartitionGroup]]()
         for one in in_steps(topic.asked):
             if one.time in (LATEST, LATEST_TIERED):
                 wanted.setdefault((one.physical, one.time), set()).add(one.group)
@@ -260,6 +261,8 @@ def _begin_ends(
                 virtual.stretches if is_end else KnownStretches(),
                 end.leader_epoch,
                 is_keyed=topic.partitions.is_keyed,
+                index=virtual.index if is_end else None,
+                now_ms=exchange.scope.namespace.now_ms(),
             )
             made[topic.name, physical, time] = scan
             scans.add(scan)
@@ -272,7 +275,7 @@ def _begin_starts(
     known, now_ms = virtual_topics(exchange).starts, exchange.scope.namespace.now_ms()
     made: dict[_Answered, StartScan] = {}
     for topic in in_steps(listed.topics):
-        physical_topic = _physical(exchange, topic.name)
+        physical_topic = virtual_topics(exchange).at_brokers(topic.name)
         for one in in_steps(topic.asked):
             key = topic.name, one.physical, one.time
             begin, end = broker.get(key), broker.get((topic.name, one.physical, LATEST))
@@ -300,7 +303,7 @@ def _begin_starts(
 def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: OffsetScans) -> None:
     groups: dict[Place, dict[bytes, int]] = {}
     for topic in in_steps(listed.topics):
-        physical_topic = _physical(exchange, topic.name)
+        physical_topic = virtual_topics(exchange).at_brokers(topic.name)
         for one in in_steps(topic.asked):
             if one.time < 0:
                 continue
@@ -319,10 +322,6 @@ def _begin_firsts(exchange: Exchange, listed: _Listed, broker: _Answers, scans: 
             )
             listed.scans[topic.name, one] = scan
             scans.add(scan)
-
-
-def _physical(exchange: Exchange, topic: str) -> bytes:
-    return bytes(exchange.scope.namespace.names.physical_topic(VirtualTopic(topic.encode())))
 
 
 def _answer_of(
@@ -351,7 +350,9 @@ def _answer_of(
     return _changed(answer, one, found)
 
 
-def _start_of(name: str, one: _Asked, broker: _Answers, starts: dict[_Answered, StartScan]) -> Any:
+def _start_of(
+    name: str, one: _Asked, broker: _Answers, starts: dict[_Answered, StartScan], *, has_index: bool
+) -> Any:
     """Return the answer for the start of a virtual partition."""
     answer, scan = broker.get((name, one.physical, one.time)), starts.get((name, one.physical, one.time))
     if answer is None:
@@ -362,10 +363,10 @@ def _start_of(name: str, one: _Asked, broker: _Answers, starts: dict[_Answered, 
     if first is None and scan.error is not None:
         return _changed(answer, one, scan.error)
     if first is None:
-        # Where there is no record the partition begins where it ends.
+        # Where there is no record the partition begins where it ends; by the index, where the log begins.
         last, first = broker.get((name, one.physical, LATEST)), scan.end
         if last is not None and not last.error_code:
-            first = min(first, max(answer.offset, least_end(last.offset)))
+            first = min(first, max(answer.offset, 0 if has_index else least_end(last.offset)))
     return _changed(answer, one, Found(first, answer.timestamp))
 
 

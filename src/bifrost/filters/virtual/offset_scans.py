@@ -1,6 +1,6 @@
 """What a ListOffsets of virtual partitions reads from brokers, until its answer is known.
 
-    the end                 of the last own record        TailScan, from the end back
+    the end                 of the last own record        EndScan (logs/end_scan.py), from the end back
     the earliest record     the first own one             StartScan, from the start of the log on
     the record of a time    the first own one from then   FirstScan, from the record that the broker answers with
 
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStart
-from bifrost.tenancy.virtual_partitions.logs.tail_scan import TailScan
-from bifrost.tenancy.virtual_partitions.partition_end import least_end
 from bifrost.tenancy.virtual_partitions.record_times import first_record_since
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch, around, first_batch
 from bifrost.wire.error_codes import ErrorCode
@@ -23,7 +21,7 @@ from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
-    from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Place
+    from bifrost.tenancy.virtual_partitions.logs.stretch import Place
     from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 
 MAX_SCAN_BYTES = 16 * 1024 * 1024
@@ -64,7 +62,7 @@ AGAIN = Found(-1, -1, int(ErrorCode.KAFKA_STORAGE_ERROR))
 """With this error clients ask again."""
 
 
-class _Scan:
+class LogScan:
     """What all have in common: where to read next, and how much was read."""
 
     def __init__(self, place: Place) -> None:
@@ -78,6 +76,11 @@ class _Scan:
     def wanted(self) -> StoredAt | None:
         """What to read next; None: nothing more."""
         raise NotImplementedError
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was read for one answer as may be."""
+        return self.read_bytes >= MAX_SCAN_BYTES
 
     def take(self, stored: StoredBatch) -> None:
         """Take what was read."""
@@ -98,61 +101,7 @@ class _Scan:
         raise NotImplementedError
 
 
-class EndScan(_Scan):
-    """Looks for the ends of the virtual partitions of a physical one."""
-
-    def __init__(
-        self,
-        place: Place,
-        start: int,
-        end: int,
-        groups: set[PartitionGroup],
-        known: KnownStretches,
-        leader_epoch: int,
-        *,
-        is_keyed: bool = False,
-    ) -> None:
-        """Begin.
-
-        Args:
-            place: the physical partition.
-            start: where its log begins.
-            end: and where it ends.
-            groups: whose ends are wanted.
-            known: what was read before, which this adds to.
-            leader_epoch: the broker's, -1: not known.
-            is_keyed: whether the topic is compacted.
-        """
-        super().__init__(place)
-        self._known, self._leader_epoch = known, leader_epoch
-        before = known.of(place, leader_epoch)
-        self._tail = TailScan(max(start, least_end(end)), end, groups, before, is_keyed=is_keyed)
-        self.is_done = self._tail.offset is None
-        self._begin = self._tail.found.begin
-
-    @property
-    def wanted(self) -> StoredAt | None:
-        """What to read next."""
-        offset = self._tail.offset
-        return None if self.is_done or offset is None else StoredAt(*self.place, offset, CHUNK)
-
-    def end_of(self, group: PartitionGroup) -> Found:
-        """Return the end of a virtual partition, as far as it is known."""
-        if self._tail.offset is not None and self._tail.found.begin < self._begin:
-            return AGAIN  # What was read is remembered, so the next request gets further.
-        return self.error or Found(self._tail.end_of(group))
-
-    def _look_into(self, records: bytes) -> None:
-        if not self._tail.take(records):
-            # The end of the log has gone: a broker that had not all has become its leader.
-            self.error, self.is_done = AGAIN, True
-        elif self._tail.offset is None or self.read_bytes >= MAX_SCAN_BYTES:
-            self.is_done = True
-        if self._tail.found.begin < self._begin:
-            self._known.add(self.place, self._leader_epoch, self._tail.found)
-
-
-class StartScan(_Scan):
+class StartScan(LogScan):
     """Looks for the first records of the virtual partitions of a physical one."""
 
     def __init__(
@@ -213,10 +162,10 @@ class StartScan(_Scan):
         self._start = self._start._replace(end=end, firsts=firsts | dict(self._start.firsts), near=near)
         self._is_read = True
         self._known.add(self.place, self._start)
-        self.is_done = self._wanted <= self._start.firsts.keys() or self.read_bytes >= MAX_SCAN_BYTES
+        self.is_done = self._wanted <= self._start.firsts.keys() or self.is_full
 
 
-class FirstScan(_Scan):
+class FirstScan(LogScan):
     """Looks for the first record of a virtual partition that is not older than a time."""
 
     def __init__(
@@ -273,7 +222,7 @@ class FirstScan(_Scan):
             self.is_done = self.is_at_end = True
         else:
             self._at = end
-            self.is_done = self.is_done or self.read_bytes >= MAX_SCAN_BYTES
+            self.is_done = self.is_done or self.is_full
 
     def _record_in(self, data: memoryview) -> Found | None:
         """Return the record of a batch; None: only records before the offset are so late."""
@@ -286,7 +235,7 @@ class OffsetScans:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._scans: list[_Scan] = []
+        self._scans: list[LogScan] = []
         self.is_begun = False
         self._read_bytes = 0
         self.reads = 0
@@ -294,7 +243,7 @@ class OffsetScans:
         self.is_over = False
         """Whether the request has met its limit, so that what is not known has to be asked for again."""
 
-    def add(self, scan: _Scan) -> None:
+    def add(self, scan: LogScan) -> None:
         """Add one."""
         self._scans.append(scan)
 
@@ -333,5 +282,5 @@ class OffsetScans:
             return None
         return StoredBatches(tuple(wanted), waited_ns=0 if met is None else met.waited_ns)
 
-    def _open(self) -> Iterator[_Scan]:
+    def _open(self) -> Iterator[LogScan]:
         return (scan for scan in in_steps(self._scans) if not scan.is_done)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.tenancy.recent_records.recent_records import RecentRecords, RecentView
+    from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
     from bifrost.tenancy.virtual_partitions.partition_map import (
         PartitionGroup,
         PartitionMap,
@@ -78,6 +79,7 @@ class TenantVirtualTopics:
         counts: Counter[tuple[str, str]] | None = None,
         hits: Counter[tuple[str, str]] | None = None,
         recent: RecentRecords | None = None,
+        index: IndexTable | None = None,
         *,
         wall_s: Callable[[], float],
     ) -> None:
@@ -89,9 +91,11 @@ class TenantVirtualTopics:
             counts: counts what they cost, by tenant and number; None: a counter of its own.
             hits: counts what a limit refuses, by the name of the limit and tenant; None likewise.
             recent: keeps what brokers have answered of late, of all tenants; None: no connection is given that.
+            index: what is known of whole logs at the tenant's physical cluster; None: there is no index.
             wall_s: the time since 1970, in seconds, by which commits are stamped.
         """
         self.rules, self.tenant, self.wall_s = PartitionRules(rules), tenant, wall_s
+        self.index = index
         self.stretches, self.starts = KnownStretches(), KnownStarts()
         self.numbers = TransactionNumbers()
         self.told_members = ToldMembers()
@@ -131,6 +135,7 @@ class TenantVirtualTopics:
     def forget_recent(self) -> None:
         """Forget what brokers have answered of late: it may be of other topics, or of records that are deleted."""
         self.starts.forget()
+        self.stretches.forget()
         if self._recent is not None:
             self._recent.forget(self.tenant)
 
@@ -143,7 +148,7 @@ class VirtualTopics:
         self.rules, self.namespace = tenant.rules, namespace
         self.stretches, self.starts, self.numbers = tenant.stretches, tenant.starts, tenant.numbers
         self.told_members, self.streams_members = tenant.told_members, tenant.streams_members
-        self._tenant = tenant
+        self.index, self._tenant = tenant.index, tenant
         self._maps: dict[str, PartitionMap | None] = {}
         self._tables: dict[tuple[bool, bool, Names], Names] = {}
         namespace.users.guards.add(self)
@@ -185,6 +190,10 @@ class VirtualTopics:
     def name_of(self, topic: str | None, topic_id: bytes) -> str:
         """Return the virtual name of a topic that a message names, or whose ID it has; empty: it is not known."""
         return topic or self.namespace.topic_of(topic_id) or ""
+
+    def at_brokers(self, topic: str) -> bytes:
+        """Return the physical name of a topic."""
+        return bytes(self.namespace.names.physical_topic(VirtualTopic(topic.encode())))
 
     def place_of(self, topic: str, partition: int) -> tuple[PartitionGroup, PhysicalPartition] | None:
         """Return the group and the physical partition of a virtual one; None: the topic has none, or not this one."""

@@ -1,10 +1,14 @@
 """What virtual partitions cost, as Prometheus metrics (docs/virtual-partitions.md)."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 _BYTES = {"own_bytes": "own", "foreign_bytes": "others"}
+_INDEX = {
+    f"index_{outcome}": outcome for outcome in ("written", "not_written", "read", "unreadable", "distrusted")
+}
 _SHARED_BYTES = {"shared_own_bytes": "own", "shared_foreign_bytes": "others"}
 
 
@@ -23,17 +27,28 @@ def partition_metrics(
         "Bytes of records in these answers: those that clients got, and those of other partitions.",
         labels=["tenant", "whose"],
     )
+    of_index = Counter[str]()
     for (tenant, number), count in counts:
         if number in families:
             families[number].add_metric([tenant], count)
         elif number in _BYTES:
             fetched.add_metric([tenant, _BYTES[number]], count)
+        elif number in _INDEX:
+            of_index[_INDEX[number]] += count
         else:
             shared.add_metric([tenant, _SHARED_BYTES[number]], count)
         yield None
     yield from families.values()
     yield fetched
     yield shared
+    index = CounterMetricFamily(
+        "kafka_proxy_virtual_partition_index_records",
+        "Records of the index of where virtual partitions end: written, not_written, read, unreadable, or distrusted.",
+        labels=["outcome"],
+    )
+    for outcome, count in of_index.items():
+        index.add_metric([outcome], count)
+    yield index
     yield from _kept(recent_bytes)
 
 
@@ -90,6 +105,11 @@ def _families() -> dict[str, CounterMetricFamily]:
         "upkeep_failures": CounterMetricFamily(
             "kafka_proxy_virtual_partition_offset_upkeep_failures",
             "How often an offset group could not be looked after; it is tried again.",
+            labels=["tenant"],
+        ),
+        "index_scanned_bytes": CounterMetricFamily(
+            "kafka_proxy_virtual_partition_index_scanned_bytes",
+            "Bytes of records read from brokers for the index of where virtual partitions end, where no client asks.",
             labels=["tenant"],
         ),
     }

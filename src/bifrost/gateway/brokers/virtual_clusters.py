@@ -164,7 +164,8 @@ class _Maker:
             topics = load_virtual_partitions().TenantVirtualTopics
             counts, recent = self._models.partition_counts, self._models.recent
             rules = _partition_rules(tenant)
-            made = topics(rules, tenant.name, counts, self._hits, recent, wall_s=time.time)
+            index = self._models.index_of(self._settings.upstreams[tenant.name])
+            made = topics(rules, tenant.name, counts, self._hits, recent, index, wall_s=time.time)
             self._partitions[tenant.name] = made
         return made
 
@@ -226,6 +227,7 @@ def _models(config: Config, settings: TenantSettings, peers: Counters | None, fo
             configs=_new_configs() if has_state else None,
             partition_counts=Counter() if peers is None else peers.counter("virtual_partitions"),
             recent=RecentRecords(monotonic_ns, None if peers is None else peers.counter("recent_bytes")),
+            indexes={} if config.proxy.partition_index.enabled else None,
         )
     if found.policies is None and has_policies:
         found.policies = _new_policies()

@@ -1,8 +1,7 @@
 """Writes and reads the records of the exchange, with a connection for each of the two.
 
 Nothing is repeated here: what was not written or read in time is an error, and the caller's next attempt is another
-record. The writer asks for the leader's own acknowledgement alone (acks=1): a record that is lost with a leader is
-followed by the next one.
+record.
 """
 
 import asyncio
@@ -11,18 +10,13 @@ from collections.abc import Iterator
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.producing.partition_fetch import LATEST, edge_offset, fetch
-from bifrost.gateway.producing.upstream_topic import TopicMissing, TopicSettings, UpstreamTopic
+from bifrost.gateway.producing.single_partition import find_single, write_single
+from bifrost.gateway.producing.upstream_topic import TopicSettings, UpstreamTopic
 from bifrost.records.batch_reader import UnreadableBatch, read_batches
-from bifrost.records.record_batch import build_batch, compress
-from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import ProduceRequest
 
 MAX_WAIT_MS = 500
 """How long a broker waits for records before it answers that there are none."""
-
-_PRODUCE, _OLDEST_PRODUCE = 12, 3
-"""The newest version that names topics, and the first one with the record format of Kafka 0.11."""
 
 
 class ExchangeLink:
@@ -43,7 +37,7 @@ class ExchangeLink:
             BrokerError: no broker answers, the topic cannot be created, or it has several partitions.
         """
         if 0 not in self._writing.leaders:
-            await self._find(self._writing)
+            self.created |= await find_single(self._writing)
 
     async def write(self, key: bytes, content: bytes) -> None:
         """Write a record.
@@ -51,24 +45,8 @@ class ExchangeLink:
         Raises:
             BrokerError: it is not known whether it was written.
         """
-        topic = self._writing
-        leader = topic.leaders.get(0)
-        if leader is None:
-            raise BrokerError(f"topic {topic.settings.name}: partition 0 has no leader")
-        version = leader.newest(ApiKey.PRODUCE, _PRODUCE)
-        if version < _OLDEST_PRODUCE:
-            raise topic.too_old()
-        records = [(0, key, content)]  # The broker has the time: see exchange_topic.py.
-        part = ProduceRequest.PartitionProduceData(index=0, records=build_batch(records, compress(records)))
-        data = ProduceRequest.TopicProduceData(name=topic.settings.name, partition_data=[part])
-        request = ProduceRequest(
-            transactional_id=None, acks=1, timeout_ms=topic.timeout_ms, topic_data=[data]
-        )
-        answer = await topic.client_of(leader).request(request, version)
-        for response in answer.responses:
-            for one in response.partition_responses:
-                if one.error_code != ErrorCode.NONE:
-                    raise BrokerError(f"Produce: {ErrorCode(one.error_code).name}")
+        # The broker has the time: see exchange_topic.py.
+        await write_single(self._writing, [(0, key, content)])
 
     async def read(self) -> tuple[bool, list[bytes | None]]:
         """Wait for the next records, for half a second; return whether some may be missing before, and the contents.
@@ -79,7 +57,7 @@ class ExchangeLink:
         """
         topic = self._reading
         if 0 not in topic.leaders:
-            await self._find(topic)
+            self.created |= await find_single(topic)
         is_new = self._offset is None
         if self._offset is None:
             self._offset = await edge_offset(topic, LATEST)
@@ -119,21 +97,3 @@ class ExchangeLink:
         """Close the connections."""
         await self._writing.close()
         await self._reading.close()
-
-    async def _find(self, topic: UpstreamTopic) -> None:
-        if not topic.cluster.node_ids:
-            await topic.cluster.refresh()
-        try:
-            await topic.find()
-        except TopicMissing as missing:
-            self.created |= await topic.create(missing.controller_id)
-            await topic.find()
-        if topic.partition_count != 1:
-            name, count = topic.settings.name, topic.partition_count
-            topic.leaders = {}
-            raise BrokerError(
-                f"topic {name} has {count} partitions: delete it, and the gateway creates it with one"
-            )
-        if 0 not in topic.leaders:
-            await topic.cluster.refresh()
-            raise BrokerError(f"topic {topic.settings.name}: partition 0 has no leader")

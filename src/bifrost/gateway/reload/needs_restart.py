@@ -5,6 +5,7 @@ from bifrost.gateway.errors import StartError
 
 NEEDS_RESTART = {
     "journal": "proxy.journal",
+    "partition_index": "proxy.partition_index",
     "pseudonym_key": "proxy.pseudonym_key_file",
     "quota_exchange": "proxy.quota_exchange",
     "state": "proxy.state",

@@ -9,12 +9,15 @@ from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 NUMBERS = (
     "parts", "own_bytes", "foreign_bytes", "refused_batches", "scanned_bytes", "remapped", "shared_answers",
     "shared_own_bytes", "shared_foreign_bytes", "kept_groups", "expired_offsets", "upkeep_failures",
+    "index_scanned_bytes", "index_written", "index_not_written", "index_read", "index_unreadable", "index_distrusted",
 )  # fmt: skip
 """What is counted of each tenant: requests that were sent beside those of clients, fetched bytes that clients have got
 and those that were records of other virtual partitions, batches that were refused, bytes that were read to list
 offsets, partitions of Produce, Fetch and other requests that got the number of their physical one; Fetches that were
 answered with what other connections had fetched, and the bytes of these answers likewise; how often an offset group was
-touched, offsets that were deleted because they had expired, and offset groups that could not be looked after."""
+touched, offsets that were deleted because they had expired, and offset groups that could not be looked after; bytes
+that were read for the index of logs, and its records that were written, could not be, were read, are none, or were
+about another log than the one that is there."""
 
 
 class PartitionRule(NamedTuple):

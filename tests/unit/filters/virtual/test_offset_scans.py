@@ -8,11 +8,11 @@ import pytest
 
 from bifrost.filters.steps import StoredAt, StoredBatch, StoredBatches
 from bifrost.filters.virtual import offset_scans
+from bifrost.filters.virtual.logs.end_scan import EndScan
 from bifrost.filters.virtual.offset_scans import (
     AGAIN,
     CHUNK,
     FIRST_CHUNK,
-    EndScan,
     FirstScan,
     Found,
     OffsetScans,
@@ -21,7 +21,7 @@ from bifrost.filters.virtual.offset_scans import (
 from bifrost.records.crc32c import crc32c
 from bifrost.tenancy.virtual_partitions import record_times
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KEPT_MS, KnownStart, KnownStarts
-from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Stretch
+from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.error_codes import ErrorCode
@@ -173,53 +173,6 @@ def test_the_search_for_the_first_has_a_bound(monkeypatch: pytest.MonkeyPatch) -
 
     assert (scan.wanted, scan.found, scan.answer) == (None, None, Found(4, 77))
     assert (earliest.wanted, earliest.first_of(SECOND), earliest.end) == (None, None, 4)
-
-
-def test_what_was_read_of_a_long_tail_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tail that is too long for one request is known after some."""
-    known, log = KnownStretches(), log_of(1, *[0] * 599)
-    size = len(batch(0, 0))
-    monkeypatch.setattr(offset_scans, "MAX_SCAN_BYTES", 100 * size)
-    answers = [AGAIN]
-    while answers[-1] == AGAIN:
-        scan = EndScan(PLACE, 0, 1200, {SECOND}, known, 4)
-        while scan.wanted is not None:
-            at = scan.wanted.offset // 2 * size
-            scan.take(StoredBatch(0, log[at : at + 40 * size]))
-        answers.append(scan.end_of(SECOND))
-
-    assert len(answers) > 5
-    assert answers[-1] == Found(2)
-    assert known.of(PLACE, 4) == Stretch(0, 1200, {0: 1199, 1: 1})
-
-
-def test_a_tail_whose_first_part_is_too_long_is_no_reason_to_ask_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The answer is behind the last own record, not always directly."""
-    monkeypatch.setattr(offset_scans, "MAX_SCAN_BYTES", 2 * len(batch(0, 0)))
-    scan = EndScan(PLACE, 0, 1200, {FIRST, SECOND}, KnownStretches(), 4)
-    scan.take(StoredBatch(0, log_of(0, 0, base=1200 - 64)))
-
-    assert scan.wanted is None
-    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(1200), Found(1200))
-
-
-def test_nothing_is_read_of_what_is_known() -> None:
-    known = KnownStretches()
-    known.add(PLACE, 4, Stretch(0, 10, {0: 9, 1: 3}))
-    scan = EndScan(PLACE, 0, 10, {FIRST, SECOND}, known, 4)
-
-    assert scan.wanted is None
-    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(10), Found(4))
-
-
-def test_nothing_before_the_start_of_the_log_is_read() -> None:
-    scan = EndScan(PLACE, 8, 10, {FIRST, SECOND}, KnownStretches(), -1)
-    assert scan.wanted == StoredAt(*PLACE, 8, CHUNK)
-    scan.take(StoredBatch(0, log_of(0, base=8)))
-
-    assert (scan.end_of(FIRST), scan.end_of(SECOND)) == (Found(10), Found(8))
 
 
 def test_those_that_want_the_same_share_it() -> None:

@@ -66,3 +66,8 @@ class KnownStretches:
         self._known[place] = leader_epoch, made
         while len(self._known) > MAX_REMEMBERED or self._groups > MAX_GROUPS:
             self._groups -= len(self._known.popitem(last=False)[1][1].last)
+
+    def forget(self) -> None:
+        """Forget all of it: a topic may have been deleted, and made anew."""
+        self._known.clear()
+        self._groups = 0

@@ -1,0 +1,197 @@
+"""The entries of the index that one process knows of the logs at one physical cluster.
+
+    the topic  ──take──▶  known  ──of──▶  a search in the log, which proves an entry before it uses it
+    a scan  ──extend──▶   known  ──due──▶  the topic
+
+Of two entries about the same log the one counts that covers it further. Which log is meant only the log itself can
+prove; so what is kept here may be wrong, and is never used without that.
+
+It also keeps to which offsets consumers were moved beyond the end of an idle partition (`moved`, see index_entry.py).
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from bifrost.tenancy.virtual_partitions.index.index_entry import NO_TOPIC_ID, IndexEntry, Place
+from bifrost.tenancy.virtual_partitions.partition_end import STEP
+
+MAX_PLACES = 65_536
+"""Physical partitions that are remembered. Beyond them the one is forgotten that was not used for the longest; the
+topic still has it."""
+MAX_GROUPS = 400_000
+"""Groups of all of them, some 32 MiB. Beyond them likewise."""
+GROWTH = 8 * STEP
+"""An entry is written when it covers so many offsets more, or"""
+LATEST_MS = 60_000
+"""when so much time has passed since it first covered more."""
+
+
+class _Known:
+    """What is known of a physical partition."""
+
+    __slots__ = ("entry", "is_moved", "moved", "written_end")
+
+    def __init__(self) -> None:
+        self.entry: IndexEntry | None = None
+        self.moved: dict[int, int] = {}
+        self.written_end = 0
+        """How far the topic says."""
+        self.is_moved = False
+        """Whether the topic does not say all of `moved`."""
+
+    @property
+    def groups(self) -> int:
+        return len(self.moved) + (0 if self.entry is None else len(self.entry.ends))
+
+
+class IndexTable:
+    """The entries. Times are of a monotonic clock, in milliseconds."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: OrderedDict[Place, _Known] = OrderedDict()
+        self._changed: dict[Place, int] = {}
+        """Entries that the topic has not, and since when."""
+        self._groups = 0
+
+    def __len__(self) -> int:
+        """Return how many physical partitions have an entry or offsets to which consumers were moved."""
+        return len(self._known)
+
+    def places(self) -> list[Place]:
+        """Return them."""
+        return list(self._known)
+
+    def of(self, place: Place) -> IndexEntry | None:
+        """Return what the index says of a physical partition, which the log has to prove; None: nothing."""
+        known = self._known.get(place)
+        if known is None:
+            return None
+        self._known.move_to_end(place)
+        return known.entry
+
+    def moved_to(self, place: Place, group: int) -> int:
+        """Return up to where consumers of a group may have been moved; 0: nowhere."""
+        known = self._known.get(place)
+        return 0 if known is None else known.moved.get(group, 0)
+
+    # -- what this process finds out
+
+    def extend(self, place: Place, entry: IndexEntry, now_ms: int) -> None:
+        """Remember what was read of a log just now, in place of what is known of it."""
+        known = self._begin(place)
+        if known.entry is not None and known.entry.topic_id not in (entry.topic_id, NO_TOPIC_ID):
+            known.moved, known.written_end = {}, 0
+        known.entry = entry
+        self._changed.setdefault(place, now_ms)
+        self._end(known)
+
+    def note_moved(self, place: Place, group: int, offset: int, now_ms: int) -> None:
+        """Note that a consumer has committed an offset: one to which Fetch may have moved it counts."""
+        if offset <= 0 or offset % STEP:
+            return
+        known = self._known.get(place)
+        if known is not None and known.moved.get(group, 0) >= offset:
+            return
+        known = self._begin(place)
+        known.moved[group], known.is_moved = offset, True
+        if known.entry is not None:
+            self._changed.setdefault(place, now_ms)
+        self._end(known)
+
+    def distrust(self, place: Place, entry: IndexEntry) -> None:
+        """Forget an entry that the log has disproved, if it is still the one that is known."""
+        known = self._known.get(place)
+        if known is not None and known.entry == entry:
+            self.forget(place)
+
+    def forget(self, place: Place) -> None:
+        """Forget all that is known of a physical partition."""
+        known = self._known.pop(place, None)
+        self._changed.pop(place, None)
+        self._groups -= 0 if known is None else known.groups
+
+    # -- the topic
+
+    def take(self, place: Place, entry: IndexEntry | None) -> None:
+        """Take what the topic says of a physical partition; None: its topic was deleted."""
+        if entry is None:
+            if place not in self._changed:
+                self.forget(place)
+            return
+        known = self._begin(place)
+        mine = known.entry
+        if mine is None or mine.topic_id != entry.topic_id:
+            # Of two logs the one counts that was written last, unless this process has read its own since.
+            if mine is None or place not in self._changed:
+                known.moved = {} if mine is not None else known.moved
+                self._replace(known, entry)
+        elif entry.end > mine.end:
+            self._replace(known, entry)
+            self._changed.pop(place, None)
+        else:
+            known.written_end = max(known.written_end, entry.end)
+            self._merge(known, entry)
+            if entry.end == mine.end and not known.is_moved:
+                self._changed.pop(place, None)
+        if known.is_moved and known.entry is not None:
+            self._changed.setdefault(place, 0)
+        self._end(known)
+
+    def due(self, now_ms: int, *, is_last: bool = False) -> Iterator[tuple[Place, IndexEntry]]:
+        """Yield the entries that are to be written now; each is one until `written` is called.
+
+        Args:
+            now_ms: the time.
+            is_last: whether all are that the topic has not, because the process ends.
+        """
+        for place, since_ms in list(self._changed.items()):
+            known = self._known.get(place)
+            if known is None or known.entry is None:
+                continue
+            has_grown = known.entry.end - known.written_end >= GROWTH or known.entry.end < known.written_end
+            if is_last or known.is_moved or has_grown or now_ms - since_ms >= LATEST_MS:
+                yield place, self._to_write(known, known.entry)
+
+    def written(self, place: Place, entry: IndexEntry) -> None:
+        """Note that the topic has an entry now."""
+        known = self._known.get(place)
+        if known is None or known.entry is None:
+            return
+        known.written_end = entry.end
+        known.is_moved = self._to_write(known, known.entry).moved != entry.moved
+        if known.entry.end == entry.end and not known.is_moved:
+            self._changed.pop(place, None)
+
+    def _to_write(self, known: _Known, entry: IndexEntry) -> IndexEntry:
+        moved = {group: to for group, to in known.moved.items() if to > entry.ends.get(group, 0)}
+        return entry._replace(moved=moved)
+
+    def _replace(self, known: _Known, entry: IndexEntry) -> None:
+        known.entry, known.written_end = entry._replace(moved={}), entry.end
+        self._merge(known, entry)
+
+    def _merge(self, known: _Known, entry: IndexEntry) -> None:
+        for group, offset in entry.moved.items():
+            known.moved[group] = max(offset, known.moved.get(group, 0))
+        known.is_moved = known.is_moved and any(
+            offset > max(entry.moved.get(group, 0), entry.ends.get(group, 0))
+            for group, offset in known.moved.items()
+        )
+
+    def _begin(self, place: Place) -> _Known:
+        """Return what is known of a physical partition, to be changed until `_end`."""
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = _Known()
+        self._known.move_to_end(place)
+        self._groups -= known.groups
+        return known
+
+    def _end(self, known: _Known) -> None:
+        self._groups += known.groups
+        while len(self._known) > MAX_PLACES or self._groups > MAX_GROUPS:
+            place = next(iter(self._known))
+            if self._known[place] is known:
+                break
+            self.forget(place)
