@@ -113,8 +113,7 @@ class Gateway:
         )
         self.journaling = None if config.proxy.journal is None else _journaling(self, config.proxy.journal)
         self.state = None if config.proxy.state is None else _state(self, config.proxy.state)
-        self.exchange = _exchange(self, config.proxy.quota_exchange)
-        self.index = GatewayIndex(self)
+        self.exchange, self.index = _exchange(self, config.proxy.quota_exchange), GatewayIndex(self)
         self.limits_hit: Counter[tuple[str, str]] = peers.counter("limits_hit")
         """How often a limit ended connections or made them wait, by its setting and the tenant."""
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)

@@ -13,8 +13,8 @@
 The denied form has a character that no topic has, so the broker itself answers as for a name that is not a topic. The
 reverse direction gives None for names that are not the tenant's: another tenant's, an internal one, one off its list.
 
-Names are bytes, as on the wire: `rewrite` replaces them without decoding. This module keeps no state; the engine's
-table of names caches its results. `config.checks.clashes` refuses names that could collide. KIP-37 has the idea.
+Names are bytes, as on the wire. This module keeps no state; the engine's table of names caches its results.
+`config.checks.clashes` refuses names that could collide. KIP-37 has the idea.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,6 @@ PhysicalTransactionalId = NewType("PhysicalTransactionalId", bytes)
 _DENIED_MARK = b"/"
 _NEVER_LEGAL = frozenset({b".", b".."})
 """Names that Topic.validate refuses, but that are legal with a prefix."""
-
 _OWN_TOPICS = (JOURNAL_TOPIC, STATE_TOPIC, QUOTA_EXCHANGE_TOPIC, PARTITION_INDEX_TOPIC)
 _OF_NO_TENANT = frozenset(PhysicalTopic(one.encode()) for one in (*_OWN_TOPICS, *INTERNAL_TOPICS))
 """Topics of the gateway and of Kafka itself, which no tenant ever sees."""

@@ -18,14 +18,13 @@ from bifrost.filters.virtual.offset_scans import (
     OffsetScans,
     StartScan,
 )
-from bifrost.records.crc32c import crc32c
 from bifrost.tenancy.virtual_partitions import record_times
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KEPT_MS, KnownStart, KnownStarts
 from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
-from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from bifrost.wire.error_codes import ErrorCode
-from support.clients.record_batches import TIMESTAMP_MS, build_batch
+from support.clients.record_batches import TIMESTAMP_MS
+from support.records.virtual_logs import batch, log_of
 
 PLACE = (b"physical", 3)
 FIRST, SECOND = PartitionGroup(0), PartitionGroup(1)
@@ -35,26 +34,6 @@ REFUSALS = (
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.UNSUPPORTED_VERSION,
 )
-
-
-def batch(group: int, base: int, *, attributes: int = 0, compression_type: int = 0) -> bytes:
-    """Return a batch of two records, the second a millisecond after the first."""
-    one = build_batch(
-        [b"one", b"two"],
-        producer_id=7,
-        producer_epoch=0,
-        base_sequence=0,
-        compression_type=compression_type,
-    )
-    made = marked_batch(one, group)
-    whole = bytearray(b"".join(made) if isinstance(made, tuple) else made)
-    whole[22] |= attributes
-    struct.pack_into(">I", whole, 17, crc32c(bytes(whole[21:])))
-    return base.to_bytes(8, "big") + bytes(whole[8:])
-
-
-def log_of(*groups: int, base: int = 0) -> bytes:
-    return b"".join(batch(group, base + 2 * at) for at, group in enumerate(groups))
 
 
 def first(time_ms: int = TIMESTAMP_MS, offset: int = 0) -> FirstScan:

@@ -7,6 +7,7 @@ import pytest
 
 from bifrost.config.fields.journal import Journal
 from bifrost.config.fields.state import State
+from bifrost.config.fields.virtual_partitions import PartitionIndex
 from bifrost.config.kept_secret import KeptSecret
 from bifrost.config.load import load
 from bifrost.config.model import Admin, Config, Proxy
@@ -18,6 +19,7 @@ from unit.cli.conftest import PROXY_YAML
 
 OTHER: dict[str, Any] = {
     "journal": Journal(),
+    "partition_index": PartitionIndex(enabled=False),
     "pseudonym_key": KeptSecret(b"another key of 16 bytes"),
     "quota_exchange": QuotaExchange(),
     "state": State(),

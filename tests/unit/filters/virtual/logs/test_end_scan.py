@@ -18,10 +18,10 @@ from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches, Stre
 from bifrost.tenancy.virtual_partitions.partition_end import STEP, least_end
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionGroup
 from bifrost.wire.error_codes import ErrorCode
+from support.records.virtual_logs import batch, log_of
 
-from ..test_offset_scans import FIRST, PLACE, SECOND, batch, log_of
-
-THIRD = PartitionGroup(2)
+PLACE = (b"physical", 3)
+FIRST, SECOND, THIRD = map(PartitionGroup, range(3))
 TOPIC_ID = bytes(range(16))
 END = 5 * STEP
 LOW = least_end(END)

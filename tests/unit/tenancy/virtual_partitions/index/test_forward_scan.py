@@ -4,7 +4,7 @@ from bifrost.tenancy.virtual_partitions.index.forward_scan import ForwardScan
 from bifrost.tenancy.virtual_partitions.index.index_entry import NO_TOPIC_ID, IndexEntry
 from bifrost.tenancy.virtual_partitions.index.log_piece import read_piece
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch
-from unit.filters.virtual.test_offset_scans import batch, log_of
+from support.records.virtual_logs import batch, log_of
 
 TOPIC_ID = b"i" * 16
 

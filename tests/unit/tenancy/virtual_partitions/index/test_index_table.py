@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from bifrost.tenancy.virtual_partitions.index import index_table
@@ -10,7 +12,7 @@ PLACE, OTHER = (b"orders", 0), (b"orders", 1)
 TOPIC_ID, NEW_ID = b"a" * 16, b"b" * 16
 
 
-def entry(end: int, topic_id: bytes = TOPIC_ID, **fields: object) -> IndexEntry:
+def entry(end: int, topic_id: bytes = TOPIC_ID, **fields: Any) -> IndexEntry:
     return IndexEntry(topic_id, 0, end, BatchMark(end - 1, 0, 7), {0: end})._replace(**fields)
 
 

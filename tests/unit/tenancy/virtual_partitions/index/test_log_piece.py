@@ -2,7 +2,7 @@ import pytest
 
 from bifrost.tenancy.virtual_partitions.index.log_piece import BatchMark, read_piece
 from bifrost.tenancy.virtual_partitions.virtual_batches import UnfitBatch
-from unit.filters.virtual.test_offset_scans import batch, log_of
+from support.records.virtual_logs import batch, log_of
 
 
 def mark_of(data: bytes) -> BatchMark:
