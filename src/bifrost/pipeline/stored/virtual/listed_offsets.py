@@ -1,6 +1,6 @@
 """What a gateway answers about virtual partitions, held against what the log has.
 
-    the end          behind the last record, but at the least `least_end` of the physical end
+    the end          behind the last record; where that is far from the physical end, up to `least_end` of it
     the beginning    not behind the first record, and not before the log
 
 Others may write and delete meanwhile, so the physical partition is looked at before and behind the question; where its
@@ -52,7 +52,8 @@ def differences(
         after: and behind that.
     """
     first, end = (None, 0) if own is None else (own[0], own[1] + 1)
-    least = max(end, before.start, least_end(before.end))
+    # Gateways with an index answer behind the record, or where they have moved consumers.
+    least = max(end, before.start)
     most = max(end, after.start, least_end(before.end)) if after.end == before.end else after.end
     if not least <= answered.end <= most:
         yield Difference(topic, virtual, "latest", _between(least, most), answered.end)

@@ -41,9 +41,11 @@ def test_a_wrong_answer_is_told(
     assert found(own, answered) == what
 
 
-def test_an_idle_partition_ends_later_in_steps() -> None:
+def test_an_idle_partition_may_end_later_in_steps() -> None:
     assert found((5, 5), (5, least_end(LONG)), (0, LONG)) == []
-    assert found((5, 5), (5, 6), (0, LONG)) == ["latest"]
+    assert found((5, 5), (5, 6), (0, LONG)) == []
+    assert found((5, 5), (5, 5), (0, LONG)) == ["latest"]
+    assert found((5, 5), (5, least_end(LONG) + 1), (0, LONG)) == ["latest"]
     assert found(None, (0, least_end(LONG)), (0, LONG)) == []
 
 

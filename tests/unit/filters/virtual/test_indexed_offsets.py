@@ -1,0 +1,118 @@
+"""ListOffsets by the index of logs, and the commits that it has to know of."""
+
+from __future__ import annotations
+
+import pytest
+
+from bifrost.filters.virtual.offset_scans import CHUNK, FIRST_CHUNK
+from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
+from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
+from bifrost.tenancy.virtual_partitions.index.log_piece import read_piece
+from bifrost.tenancy.virtual_partitions.partition_end import STEP
+from support.stage.divided import counts_of, divided
+from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
+from support.stage.stage import Stage
+
+from .test_committed_partitions import APP, commit
+from .test_listed_offsets import EARLIEST, LATEST, ORDERS, VERSION, asked, log_of, read, told
+
+PLACE = (ORDERS.encode(), 0)
+END = 5 * STEP
+LOW = 4 * STEP
+LAST = log_of(0, base=END - 2)
+
+
+@pytest.fixture
+def index() -> IndexTable:
+    return IndexTable()
+
+
+@pytest.fixture
+def book(stage: Stage, index: IndexTable) -> Playbook:
+    divided(stage, "orders", index=index)
+    return stage.play()
+
+
+def entry(last: bytes = LAST) -> IndexEntry:
+    """Return an entry about a log with records of two groups, the second one only at its beginning."""
+    piece = read_piece(last, is_keyed=False)
+    assert piece is not None
+    return IndexEntry(bytes(16), 0, piece.end, piece.last, {0: piece.end, 1: 4})
+
+
+def begun(book: Playbook, *partitions: tuple[int, int]) -> Playbook:
+    """Ask for partitions, and let the broker answer: the log has 40,960 records."""
+    return (
+        book
+        >> client_sends(asked(("orders", [*partitions])), VERSION)
+        << to_broker(asked((ORDERS, [(0, LATEST)])))
+        << to_broker(asked((ORDERS, [(0, EARLIEST)])))
+        >> broker_answers(told((ORDERS, [(0, END)])))
+        >> broker_answers(told((ORDERS, [(0, 0)])))
+    )
+
+
+def tail_read(book: Playbook) -> Playbook:
+    """Read what is near the end."""
+    at = END
+    for length in (64, 256, 1024, 4096):
+        at -= length
+        book = book >> read({(0, at, CHUNK): log_of(*[0] * (length // 2), base=at)})
+    return book >> read({(0, LOW, CHUNK): log_of(*[0] * (STEP // 2), base=LOW)})
+
+
+def test_a_far_end_is_told_by_the_index_when_the_log_has_proved_it(
+    stage: Stage, book: Playbook, index: IndexTable
+) -> None:
+    index.extend(PLACE, entry(), 0)
+
+    assert (
+        tail_read(begun(book, (2, LATEST), (4, LATEST)))
+        >> read({(0, END - 1, 1): LAST})
+        << to_client(told(("orders", [(2, 4), (4, 0)])))
+    )
+    assert counts_of(stage)["acme", "index_distrusted"] == 0
+
+
+def test_an_index_about_another_log_is_counted_and_not_used(
+    stage: Stage, book: Playbook, index: IndexTable
+) -> None:
+    index.extend(PLACE, entry(log_of(1, base=END - 2)), 0)
+
+    assert (
+        tail_read(begun(book, (2, LATEST)))
+        >> read({(0, END - 1, 1): LAST})
+        << to_client(told(("orders", [(2, LOW)])))
+    )
+    assert counts_of(stage)["acme", "index_distrusted"] == 1
+    assert index.of(PLACE) is None
+
+
+def test_ends_near_the_end_need_no_index(book: Playbook, index: IndexTable) -> None:
+    index.extend(PLACE, entry(), 0)
+    tail = log_of(*[0] * 31, 1, base=END - 64)
+
+    assert (
+        begun(book, (0, LATEST), (2, LATEST))
+        >> read({(0, END - 64, CHUNK): tail})
+        << to_client(told(("orders", [(0, END - 2), (2, END)])))
+    )
+
+
+def test_a_partition_without_records_begins_where_it_ends(book: Playbook) -> None:
+    assert (
+        begun(book, (4, EARLIEST))
+        >> read({(0, 0, FIRST_CHUNK): log_of(0, 0)})
+        >> read({(0, 4, CHUNK): b""})
+        << to_client(told(("orders", [(4, 0)])))
+    )
+
+
+@pytest.mark.parametrize(("offset", "moved"), [(STEP, STEP), (STEP + 1, 0), (0, 0), (-1, 0)])
+def test_a_commit_tells_where_fetch_has_moved_a_consumer(
+    book: Playbook, index: IndexTable, offset: int, moved: int
+) -> None:
+    request = commit("app", ("orders", {0: offset}))
+    assert book >> client_sends(request, 8) << to_broker(commit(APP, (ORDERS, {0: offset})))
+
+    assert index.moved_to(PLACE, 0) == moved
