@@ -3,7 +3,7 @@ import gc
 from bifrost.authentication.accounts import Account
 from bifrost.session.fetch_ownership import FetchOwnership
 from bifrost.session.fetch_sessions import FetchSessions
-from bifrost.session.virtual_clusters import VirtualCluster, VirtualClusters
+from bifrost.session.virtual_clusters import Models, VirtualCluster, VirtualClusters
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.acls.authority import Authority
@@ -76,3 +76,10 @@ def test_names_in_use_are_forgotten_when_namespaces_change() -> None:
     assert clusters.has_namespace(bound)
     assert not clusters.has_namespace(account("eu"))
     assert not clusters.has_namespace(Account("x", "unknown"))
+
+
+def test_each_physical_cluster_has_an_index_of_its_own_if_there_is_one() -> None:
+    models = Models(indexes={})
+
+    assert models.index_of("main") is models.index_of("main") is not models.index_of("other")
+    assert Models().index_of("main") is None

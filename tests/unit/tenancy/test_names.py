@@ -288,6 +288,7 @@ def test_a_text_about_the_tenant_s_other_things_is_not_for_a_namespace_below() -
         ("__bifrost_", b"journal"),
         ("_", b"_bifrost_journal"),
         ("__bifrost_", b"quotas"),
+        ("__bifrost_", b"partition_index"),
         ("__", b"consumer_offsets"),
         ("__transaction_", b"state"),
         ("_", b"_share_group_state"),

@@ -163,16 +163,9 @@ class _Asked:
 
     async def _check_replication(self) -> None:
         count = len(self.node_ids)
-        proxy = self._config.proxy
-        topics = (
-            ("journal", proxy.journal),
-            ("state", proxy.state),
-            ("quota exchange", proxy.quota_exchange),
-        )
-        for kind, own in topics:
-            is_here = own is not None and (own.upstream or self._config.clusters[0].name) == self.name
-            if own is not None and is_here and own.replication_factor > count:
-                text = f"replication_factor of the {kind} is {own.replication_factor}, and there are {count} brokers"
+        for kind, factor in self._own_topics():
+            if factor > count:
+                text = f"replication_factor of the {kind} is {factor}, and there are {count} brokers"
                 self._note(Kind.ERROR, text)
         for name, value in (await self._replication_settings()).items():
             if value > count:
@@ -180,6 +173,20 @@ class _Asked:
                     f"{name} of the brokers is {value}, and there are {count}: such topics cannot be created"
                 )
                 self._note(Kind.WARNING, text)
+
+    def _own_topics(self) -> Iterator[tuple[str, int]]:
+        """Yield which topics of its own the gateway has here, each with its replication factor."""
+        proxy, index = self._config.proxy, self._config.proxy.partition_index
+        topics = (
+            ("journal", proxy.journal),
+            ("state", proxy.state),
+            ("quota exchange", proxy.quota_exchange),
+        )
+        for kind, own in topics:
+            if own is not None and (own.upstream or self._config.clusters[0].name) == self.name:
+                yield kind, own.replication_factor
+        if index.enabled and any(one.virtual_partitions for one in self._tenants):
+            yield "partition index", index.replication_factor
 
     async def _replication_settings(self) -> dict[str, int]:
         """Ask a broker; empty where the gateway's account may not see its settings."""

@@ -239,9 +239,9 @@ class ClusterIndex:
 
     def _note_problem(self, step: str, problem: str) -> None:
         """Log a failure when it is a new one, and when it is over."""
-        before, at = self._problems.get(step, ""), {"topic": self._settings.topic, "step": step}
+        before, upstream = self._problems.get(step, ""), self.cluster.name
         if problem and problem != before:
-            log.warning("partition_index_interrupted", upstream=self.cluster.name, error=problem, **at)
+            log.warning("partition_index_interrupted", upstream=upstream, step=step, error=problem)
         elif before and not problem:
-            log.info("partition_index_goes_on", upstream=self.cluster.name, **at)
+            log.info("partition_index_goes_on", upstream=upstream, step=step)
         self._problems[step] = problem

@@ -4,10 +4,10 @@
                 ^ end of the virtual partition              ^ end of the physical one
 
 It ends behind its last record, so that records of others do not count as lag. Where none of the last records is its
-own, the index tells where that is (index/). A consumer that runs is moved on all the same, by `least_end`, which follows
-the physical end in steps: so what it commits keeps up with what is deleted behind it. The partition ends there at the
-least, once that was committed. Where the index does not reach, it ends at `least_end` in any case: the end is found in a
-part of the log that has a bound then, however long ago the last own record was written.
+own, the index tells where that is (index/). A consumer that runs is moved on all the same, by `least_end`, which
+follows the physical end in steps: so what it commits keeps up with what is deleted behind it. Once that was committed,
+the partition ends there at the least. Where the index does not reach, it ends at `least_end` in any case: then the end
+is found in a part of the log that has a bound, however long ago the last own record was written.
 """
 
 STEP = 8_192

@@ -123,3 +123,39 @@ def test_the_state_and_the_quota_exchange_have_topics_of_their_own() -> None:
         ("proxy", "state", "topic"),
         ("proxy", "quota_exchange", "topic"),
     }
+
+
+@pytest.mark.parametrize(
+    ("index", "key", "why"),
+    [
+        ({"partitions": 2}, "partitions", "its order decides which gateway reads logs for the index"),
+        ({"topic": "__bifrost_state"}, "topic", "is a topic with another use"),
+        ({"topic": physical_name("acme", "x")}, "topic", "of tenant acme"),
+    ],
+)
+def test_a_topic_of_the_partition_index_that_would_not_do_is_refused(
+    index: dict[str, object], key: str, why: str
+) -> None:
+    config = copy.deepcopy(CONFIG)
+    del config["proxy"]["state"]
+    config["proxy"]["partition_index"] = index
+    assert find_clashes(config) == [], "no tenant has virtual partitions"
+    config["tenants"][0]["virtual_partitions"] = [{"topics": ["orders"], "ratio": 3}]
+
+    problems = find_clashes(config)
+
+    assert {one.loc for one in problems} == {("proxy", "partition_index", key)}
+    assert why in problems[0].text
+
+
+def test_the_default_topic_of_the_partition_index_is_no_tenants() -> None:
+    config = copy.deepcopy(CONFIG)
+    del config["proxy"]["state"]
+    config["tenants"][0] |= {
+        "prefixes": {"topic": "t1-", "transactional_id": "__bifrost"},
+        "virtual_partitions": [{"topics": ["orders"], "ratio": 3}],
+    }
+
+    [problem] = find_clashes(config)
+
+    assert problem.loc == ("proxy", "partition_index", "topic")

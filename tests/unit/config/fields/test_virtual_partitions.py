@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bifrost.config.fields.tenants import Tenant
-from bifrost.config.fields.virtual_partitions import VirtualPartitions
+from bifrost.config.fields.virtual_partitions import PartitionIndex, VirtualPartitions
 
 
 def rule(**values: Any) -> dict[str, Any]:
@@ -66,3 +66,10 @@ def test_a_tenant_has_filters_beside_virtual_partitions() -> None:
 
     assert (len(found.virtual_partitions), len(found.filters)) == (1, 1)
     assert Tenant.model_validate({"name": "acme"}).virtual_partitions == ()
+
+
+def test_there_is_an_index_by_default() -> None:
+    index = PartitionIndex()
+
+    assert (index.enabled, index.topic, index.partitions) == (True, "__bifrost_partition_index", 1)
+    assert PartitionIndex.model_validate({"max_scan_bytes_per_second": 0}).max_scan_bytes_per_second == 0

@@ -8,6 +8,7 @@ from bifrost.session.virtual_clusters import VirtualCluster
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import Body, StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND
+from bifrost.tenancy.virtual_partitions.logs.stretch import Stretch
 from bifrost.tenancy.virtual_partitions.partition_map import PartitionMap
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRule
 from bifrost.wire.api_keys import ApiKey
@@ -175,3 +176,18 @@ def test_messages_of_every_api_have_a_plan(stage: Stage) -> None:
     ]
 
     assert len([topics.plan(one) for one in plans if one is not None]) > 200
+
+
+def test_what_was_read_of_logs_is_forgotten_with_what_is_recent(stage: Stage) -> None:
+    """A topic may have been deleted, and made anew."""
+    divided(stage, "orders")
+    cluster = stage.shared.virtual_clusters.of_tenant("acme")
+    assert cluster is not None
+    assert cluster.virtual_partitions is not None
+    topics = cluster.virtual_partitions.topics(cluster.namespace, None)
+    place = topics.at_brokers("orders"), 0
+    assert place[0] == physical_name("acme", "orders").encode()
+    topics.stretches.add(place, 0, Stretch(0, 10, {}))
+    topics.forget_recent()
+
+    assert topics.stretches.of(place, 0) is None

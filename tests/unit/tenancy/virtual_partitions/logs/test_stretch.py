@@ -52,3 +52,14 @@ def test_all_stretches_together_have_a_bound_on_groups(monkeypatch: pytest.Monke
 
     known.add((b"physical", 2), 0, Stretch(0, 9, {0: 1}))
     assert [known.of((b"physical", one), 0) is not None for one in range(3)] == [True, False, True]
+
+
+def test_all_of_it_can_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "MAX_GROUPS", 2)
+    known = KnownStretches()
+    known.add(PLACE, 4, Stretch(0, 10, {0: 1, 1: 2}))
+    known.forget()
+    assert known.of(PLACE, 4) is None
+
+    known.add((b"physical", 4), 4, Stretch(0, 10, {0: 1, 1: 2}))
+    assert known.of((b"physical", 4), 4) is not None
