@@ -23,7 +23,7 @@ from bifrost.gateway.loop.later import turn_until_ns
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.loop.steps import LEAST_NS, STEP_S, Breaks
 from bifrost.gateway.partition_index.context import IndexContext
-from bifrost.gateway.partition_index.leader_logs import Bounds, LeaderLogs
+from bifrost.gateway.partition_index.leader_logs import Bounds, LeaderLogs, TopicAtBrokers
 from bifrost.tenancy.names import PhysicalTopic
 from bifrost.tenancy.virtual_partitions.index.forward_scan import ForwardScan
 from bifrost.tenancy.virtual_partitions.index.index_entry import NO_TOPIC_ID, Place
@@ -42,6 +42,8 @@ LOOK_S = 10.0
 """How long a look goes on before all is looked at anew."""
 LIST_MS = 30_000
 """How long a list of topics is used."""
+MAX_UNFIT = 10_000
+"""Logs that are remembered because they cannot be read on; others are tried again each time."""
 PLACE = "partition_index_scan"
 """The place of errors of the gateway's own."""
 SCANNED, DISTRUSTED = "index_scanned_bytes", "index_distrusted"
@@ -94,12 +96,12 @@ class LogScans:
         self.deleted: list[Place] = []
         """Entries whose topics are gone: the topic of the index has to say so."""
         self._problems: dict[str, str] = {}
-        self._fetch_problem = ""
+        self._problem = ""
 
     async def look(self) -> bool:
         """Read some of what is missing; return whether all was read."""
         by_login: dict[Login | None, list[str]] = {}
-        security, is_whole, self._fetch_problem = self._cluster.security, True, ""
+        security, is_whole, self._problem = self._cluster.security, True, ""
         for tenant in self._tenants():
             login = None if security is None else security.login_of(tenant, "")
             by_login.setdefault(login, []).append(tenant)
@@ -116,7 +118,7 @@ class LogScans:
             finally:
                 await logs.close()
             self._note_problem(tenants[0], problem)
-        self._note_problem("Fetch", self._fetch_problem)
+        self._note_problem("read", self._problem)
         return is_whole
 
     def _tenants(self) -> list[str]:
@@ -130,8 +132,9 @@ class LogScans:
     async def _look_as(self, logs: LeaderLogs, login: Login | None, tenants: list[str]) -> bool:
         listed = self._listed.get(login)
         if listed is None or self._now_ms() - listed.at_ms >= LIST_MS:
-            listed = self._listed[login] = _Listed(self._now_ms(), await self._list(logs, tenants))
-            await self._find_deleted(login, tenants, listed.logs)
+            topics = await logs.topics()
+            listed = self._listed[login] = _Listed(self._now_ms(), await self._list(topics, tenants))
+            await self._find_deleted(login, tenants, {topic.name for topic in topics})
         by_leader: dict[int, list[Place]] = {}
         for place, one in listed.logs.items():
             by_leader.setdefault(one.leader, []).append(place)
@@ -148,9 +151,9 @@ class LogScans:
                     due.append((place, one, scan))
         return await self._scan(logs, due)
 
-    async def _list(self, logs: LeaderLogs, tenants: Iterable[str]) -> dict[Place, _Log]:
+    async def _list(self, topics: list[TopicAtBrokers], tenants: Iterable[str]) -> dict[Place, _Log]:
         """Return the physical partitions of the tenants' topics that have virtual ones."""
-        topics, found, breaks = await logs.topics(), dict[Place, _Log](), Breaks()
+        found, breaks = dict[Place, _Log](), Breaks()
         for tenant in tenants:
             root = self._gateway.shared.virtual_clusters.of_tenant(tenant)
             if root is None or root.virtual_partitions is None:
@@ -167,14 +170,14 @@ class LogScans:
                     found.setdefault((topic.name, number), one)
         return found
 
-    async def _find_deleted(self, login: Login | None, tenants: list[str], logs: dict[Place, _Log]) -> None:
+    async def _find_deleted(self, login: Login | None, tenants: list[str], topics: set[bytes]) -> None:
         """Note which entries are about topics of these tenants that two lists in turn have not had."""
         roots = map(self._gateway.shared.virtual_clusters.of_tenant, tenants)
         owned = [root.namespace.names.topics for root in roots if root is not None]
         missed, breaks = set[Place](), Breaks()
         for place in self._table.places():
             await breaks.take()
-            if place not in logs and any(names.owns(PhysicalTopic(place[0])) for names in owned):
+            if place[0] not in topics and any(names.owns(PhysicalTopic(place[0])) for names in owned):
                 if place in self._missed.get(login, ()):
                     self._table.forget(place)
                     self.deleted.append(place)
@@ -198,6 +201,9 @@ class LogScans:
         if entry is not None and entry.end <= bounds.start:
             entry = None  # All that it is about is deleted.
         if bounds.end - (bounds.start if entry is None else entry.end) < STEP:
+            return None
+        if entry is None and self._table.is_full:
+            self._problem = "the index has no room for more physical partitions"
             return None
         return ForwardScan(
             entry, bounds.end, start=bounds.start, topic_id=one.topic_id, is_keyed=one.is_keyed
@@ -232,7 +238,8 @@ class LogScans:
         try:
             is_further = await _in_turns(partial(scan.take, records))
         except UnfitBatch:
-            self._unfit[place] = one.topic_id, offset
+            if len(self._unfit) < MAX_UNFIT:
+                self._unfit[place] = one.topic_id, offset
             return False
         if scan.is_distrusted and before is not None:
             self._distrust(place, one, scan)
@@ -245,7 +252,7 @@ class LogScans:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._distrust(place, one, scan)
         else:
-            self._fetch_problem = f"{place[0].decode()}: {ErrorCode(code).name}"
+            self._problem = f"{place[0].decode()}: {ErrorCode(code).name}"
 
     def _distrust(self, place: Place, one: _Log, scan: ForwardScan) -> None:
         if scan.entry is not None:

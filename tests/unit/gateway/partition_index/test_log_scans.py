@@ -14,6 +14,7 @@ from bifrost.gateway.partition_index import log_scans as module
 from bifrost.gateway.partition_index.leader_logs import Bounds, TopicAtBrokers
 from bifrost.gateway.partition_index.log_scans import LIST_MS, LogScans
 from bifrost.tenancy.ownership import OwnNames
+from bifrost.tenancy.virtual_partitions.index import index_table
 from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
 from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
 from bifrost.tenancy.virtual_partitions.index.log_piece import BatchMark, read_piece
@@ -220,6 +221,18 @@ def test_entries_of_topics_that_are_gone_are_deleted(world: World) -> None:
 
     assert world.scans.deleted == [(b"acme.gone", 3)]
     assert set(world.table.places()) == {PLACE, foreign}
+
+
+def test_a_full_index_begins_no_other_log(
+    world: World, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, Any]]
+) -> None:
+    """It would have to forget one, and read that again."""
+    monkeypatch.setattr(index_table, "MAX_PLACES", 1)
+    world.table.take((b"globex.orders", 0), IndexEntry(TOPIC_ID, 0, 20, BatchMark(18, -1, 1), {}))
+    assert world.look()
+
+    assert world.asked == []
+    assert logged[0]["error"] == "the index has no room for more physical partitions"
 
 
 def test_topics_with_another_number_of_partitions_are_left_alone(world: World) -> None:

@@ -16,10 +16,13 @@ from bifrost.tenancy.virtual_partitions.index.index_entry import NO_TOPIC_ID, In
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
 
 MAX_PLACES = 65_536
-"""Physical partitions that are remembered. Beyond them the one is forgotten that was not used for the longest; the
-topic still has it."""
+"""Physical partitions that are remembered. What is known of others is left out: to forget some for them would mean to
+read them again."""
 MAX_GROUPS = 400_000
 """Groups of all of them, some 32 MiB. Beyond them likewise."""
+MAX_AHEAD, MAX_AHEAD_GROUPS = 4_096, 40_000
+"""Physical partitions without an entry of which it is remembered where consumers were moved, and their groups. A client
+may commit offsets of topics that there are not; so these make room for each other alone."""
 GROWTH = 8 * STEP
 """An entry is written when it covers so many offsets more, or"""
 LATEST_MS = 60_000
@@ -31,8 +34,8 @@ class _Known:
 
     __slots__ = ("entry", "is_moved", "moved", "written_end")
 
-    def __init__(self) -> None:
-        self.entry: IndexEntry | None = None
+    def __init__(self, entry: IndexEntry) -> None:
+        self.entry = entry
         self.moved: dict[int, int] = {}
         self.written_end = 0
         """How far the topic says."""
@@ -41,7 +44,7 @@ class _Known:
 
     @property
     def groups(self) -> int:
-        return len(self.moved) + (0 if self.entry is None else len(self.entry.ends))
+        return len(self.moved) + len(self.entry.ends)
 
 
 class IndexTable:
@@ -49,14 +52,22 @@ class IndexTable:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._known: OrderedDict[Place, _Known] = OrderedDict()
+        self._known: dict[Place, _Known] = {}
+        self._ahead: OrderedDict[Place, dict[int, int]] = OrderedDict()
+        """Where consumers were moved, as long as there is no entry."""
+        self._ahead_groups = 0
         self._changed: dict[Place, int] = {}
         """Entries that the topic has not, and since when."""
         self._groups = 0
 
     def __len__(self) -> int:
-        """Return how many physical partitions have an entry or offsets to which consumers were moved."""
+        """Return how many entries there are."""
         return len(self._known)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another entry."""
+        return len(self._known) >= MAX_PLACES or self._groups >= MAX_GROUPS
 
     def places(self) -> list[Place]:
         """Return them."""
@@ -65,39 +76,47 @@ class IndexTable:
     def of(self, place: Place) -> IndexEntry | None:
         """Return what the index says of a physical partition, which the log has to prove; None: nothing."""
         known = self._known.get(place)
-        if known is None:
-            return None
-        self._known.move_to_end(place)
-        return known.entry
+        return None if known is None else known.entry
 
     def moved_to(self, place: Place, group: int) -> int:
         """Return up to where consumers of a group may have been moved; 0: nowhere."""
         known = self._known.get(place)
-        return 0 if known is None else known.moved.get(group, 0)
+        return (self._ahead.get(place, {}) if known is None else known.moved).get(group, 0)
 
     # -- what this process finds out
 
     def extend(self, place: Place, entry: IndexEntry, now_ms: int) -> None:
         """Remember what was read of a log just now, in place of what is known of it."""
-        known = self._begin(place)
-        if known.entry is not None and known.entry.topic_id not in (entry.topic_id, NO_TOPIC_ID):
+        known = self._begin(place, entry)
+        if known is None:
+            return
+        if known.entry.topic_id not in (entry.topic_id, NO_TOPIC_ID):
             known.moved, known.written_end = {}, 0
         known.entry = entry
         self._changed.setdefault(place, now_ms)
-        self._end(known)
+        self._end(place, known)
 
     def note_moved(self, place: Place, group: int, offset: int, now_ms: int) -> None:
         """Note that a consumer has committed an offset: one to which Fetch may have moved it counts."""
-        if offset <= 0 or offset % STEP:
+        if offset <= 0 or offset % STEP or self.moved_to(place, group) >= offset:
             return
         known = self._known.get(place)
-        if known is not None and known.moved.get(group, 0) >= offset:
+        if known is None:
+            self._note_ahead(place, group, offset)
             return
-        known = self._begin(place)
+        self._groups += group not in known.moved
         known.moved[group], known.is_moved = offset, True
-        if known.entry is not None:
-            self._changed.setdefault(place, now_ms)
-        self._end(known)
+        self._changed.setdefault(place, now_ms)
+        if self._groups > MAX_GROUPS:
+            self.forget(place)
+
+    def _note_ahead(self, place: Place, group: int, offset: int) -> None:
+        moved = self._ahead.setdefault(place, {})
+        self._ahead.move_to_end(place)
+        self._ahead_groups += group not in moved
+        moved[group] = offset
+        while len(self._ahead) > MAX_AHEAD or self._ahead_groups > MAX_AHEAD_GROUPS:
+            self._ahead_groups -= len(self._ahead.popitem(last=False)[1])
 
     def distrust(self, place: Place, entry: IndexEntry) -> None:
         """Forget an entry that the log has disproved, if it is still the one that is known."""
@@ -110,6 +129,7 @@ class IndexTable:
         known = self._known.pop(place, None)
         self._changed.pop(place, None)
         self._groups -= 0 if known is None else known.groups
+        self._ahead_groups -= len(self._ahead.pop(place, ()))
 
     # -- the topic
 
@@ -119,12 +139,14 @@ class IndexTable:
             if place not in self._changed:
                 self.forget(place)
             return
-        known = self._begin(place)
+        is_new, known = place not in self._known, self._begin(place, entry)
+        if known is None:
+            return
         mine = known.entry
-        if mine is None or mine.topic_id != entry.topic_id:
+        if is_new or mine.topic_id != entry.topic_id:
             # Of two logs the one counts that was written last, unless this process has read its own since.
-            if mine is None or place not in self._changed:
-                known.moved = {} if mine is not None else known.moved
+            if place not in self._changed:
+                known.moved = known.moved if is_new else {}
                 self._replace(known, entry)
         elif entry.end > mine.end:
             self._replace(known, entry)
@@ -134,9 +156,9 @@ class IndexTable:
             self._merge(known, entry)
             if entry.end == mine.end and not known.is_moved:
                 self._changed.pop(place, None)
-        if known.is_moved and known.entry is not None:
+        if known.is_moved:
             self._changed.setdefault(place, 0)
-        self._end(known)
+        self._end(place, known)
 
     def due(self, now_ms: int, *, is_last: bool = False) -> Iterator[tuple[Place, IndexEntry]]:
         """Yield the entries that are to be written now; each is one until `written` is called.
@@ -147,7 +169,7 @@ class IndexTable:
         """
         for place, since_ms in list(self._changed.items()):
             known = self._known.get(place)
-            if known is None or known.entry is None:
+            if known is None:
                 continue
             has_grown = known.entry.end - known.written_end >= GROWTH or known.entry.end < known.written_end
             if is_last or known.is_moved or has_grown or now_ms - since_ms >= LATEST_MS:
@@ -156,7 +178,7 @@ class IndexTable:
     def written(self, place: Place, entry: IndexEntry) -> None:
         """Note that the topic has an entry now."""
         known = self._known.get(place)
-        if known is None or known.entry is None:
+        if known is None:
             return
         known.written_end = entry.end
         known.is_moved = self._to_write(known, known.entry).moved != entry.moved
@@ -179,19 +201,21 @@ class IndexTable:
             for group, offset in known.moved.items()
         )
 
-    def _begin(self, place: Place) -> _Known:
-        """Return what is known of a physical partition, to be changed until `_end`."""
+    def _begin(self, place: Place, entry: IndexEntry) -> _Known | None:
+        """Return what is known of a physical partition, to be changed until `_end`; None: there is no room for it."""
         known = self._known.get(place)
-        if known is None:
-            known = self._known[place] = _Known()
-        self._known.move_to_end(place)
-        self._groups -= known.groups
+        if known is not None:
+            self._groups -= known.groups
+            return known
+        if self.is_full:
+            return None
+        known = self._known[place] = _Known(entry)
+        known.moved = self._ahead.pop(place, {})
+        self._ahead_groups -= len(known.moved)
+        known.is_moved = bool(known.moved)
         return known
 
-    def _end(self, known: _Known) -> None:
+    def _end(self, place: Place, known: _Known) -> None:
         self._groups += known.groups
-        while len(self._known) > MAX_PLACES or self._groups > MAX_GROUPS:
-            place = next(iter(self._known))
-            if self._known[place] is known:
-                break
+        if self._groups > MAX_GROUPS:
             self.forget(place)

@@ -145,23 +145,50 @@ def test_others_moves_are_merged() -> None:
 
 
 @pytest.mark.parametrize(("limit", "most"), [("MAX_PLACES", 3), ("MAX_GROUPS", 6)])
-def test_beyond_the_bound_the_one_is_forgotten_that_was_not_used_for_the_longest(
+def test_beyond_the_bound_no_other_is_remembered(
     monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
+    """To forget one for it would mean to read that log again."""
     monkeypatch.setattr(index_table, limit, most)
     table = IndexTable()
-    for number in range(4):
-        if number == 3:
-            table.of((b"orders", 0))
+    for number in range(5):
         table.take((b"orders", number), entry(100, ends={0: 100, 1: 50}))
+    assert (table.places(), table.is_full) == ([(b"orders", 0), (b"orders", 1), (b"orders", 2)], True)
 
-    assert table.places() == [(b"orders", 2), (b"orders", 0), (b"orders", 3)]
+    table.extend((b"orders", 4), entry(100), 0)
+    table.take((b"orders", 0), entry(200, ends={0: 200, 1: 50}))
+    assert table.of((b"orders", 4)) is None
+    assert table.of((b"orders", 0)) == entry(200, ends={0: 200, 1: 50})
+    table.take((b"orders", 1), None)
+    table.take((b"orders", 4), entry(100))
+    assert table.of((b"orders", 4)) == entry(100)
 
 
-def test_what_is_too_large_alone_is_known_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_table, "MAX_GROUPS", 1)
+def test_an_entry_that_has_grown_beyond_the_bound_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_table, "MAX_GROUPS", 3)
     table = IndexTable()
     table.take(OTHER, entry(100))
-    table.take(PLACE, entry(100, ends={0: 100, 1: 50}))
+    table.take(PLACE, entry(100))
+    table.extend(PLACE, entry(200, ends={0: 200, 1: 150, 2: 120}), 0)
+    assert table.places() == [OTHER]
 
-    assert table.places() == [PLACE]
+    for group in range(1, 4):
+        table.note_moved(OTHER, group, STEP, 0)
+    assert table.places() == []
+
+
+def test_commits_for_topics_that_there_are_not_push_no_entry_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_table, "MAX_AHEAD", 2)
+    monkeypatch.setattr(index_table, "MAX_AHEAD_GROUPS", 3)
+    table = IndexTable()
+    table.take(OTHER, entry(100))
+    for number in range(10):
+        table.note_moved((b"none", number), 1, STEP, 0)
+    assert [table.moved_to((b"none", number), 1) for number in range(10)] == [0] * 8 + [STEP] * 2
+    for group in range(4):
+        table.note_moved((b"none", 9), group, 2 * STEP, 0)
+
+    assert (table.places(), table.of(OTHER)) == ([OTHER], entry(100))
+    assert table.moved_to((b"none", 8), 1) == 0
+    table.forget((b"none", 9))
+    assert table.moved_to((b"none", 9), 1) == 0
