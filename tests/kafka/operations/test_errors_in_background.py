@@ -16,6 +16,10 @@ from bifrost.gateway.exchange.gateway_exchange import GatewayExchange
 from bifrost.gateway.issuers.jwks import Jwks
 from bifrost.gateway.journaling.journal_writer import JournalWriter
 from bifrost.gateway.journaling.journaling import Journaling
+from bifrost.gateway.partition_index import cluster_index
+from bifrost.gateway.partition_index.cluster_index import ClusterIndex
+from bifrost.gateway.partition_index.index_link import IndexLink
+from bifrost.gateway.partition_index.log_scans import LogScans
 from bifrost.gateway.state.state_reader import StateReader
 from bifrost.gateway.upkeep import offset_upkeep
 from bifrost.gateway.upkeep.offset_upkeep import OffsetUpkeep
@@ -31,7 +35,7 @@ pytestmark = pytest.mark.timeout(120)
 
 TENANT = replace(GLOBEX, allow_quota_changes=True, principals=("alice",))
 EVERY_S = 0.2
-"""How often the gateway looks after offsets here."""
+"""How often the gateway looks after offsets, and the index, here."""
 
 
 def adjust(configuration: dict[str, Any]) -> None:
@@ -47,6 +51,7 @@ def running(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> I
     proxy = {
         "state": {"topic": "__background_state"},
         "quota_exchange": {"topic": "__background_quotas"},
+        "partition_index": {"topic": "__background_index"},
         "journal": {"interval_ms": 1000},
         "oauth": {
             "issuer": ISSUER,
@@ -59,6 +64,8 @@ def running(kafka: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> I
         patch.setattr(offset_upkeep, "LONGEST_LOOK_S", EVERY_S)
         patch.setattr(offset_upkeep, "look_every_s", lambda _: EVERY_S)
         patch.setattr(offset_upkeep, "RETRY_S", EVERY_S)
+        patch.setattr(cluster_index, "WRITE_S", EVERY_S)
+        patch.setattr(cluster_index, "SCAN_S", EVERY_S)
         one = InProcess(
             folder,
             kafka.bootstrap,
@@ -89,6 +96,9 @@ BACKGROUND: list[tuple[Any, str, Callable[..., Any], str]] = [
     (Jwks, "_refresh", raise_bug_later, "jwks"),
     (GatewayExchange, "_take", raise_bug, "quota_exchange"),
     (ExchangeLink, "write", raise_bug_later, "quota_exchange"),
+    (ClusterIndex, "_due", raise_bug, "partition_index"),
+    (IndexLink, "read", raise_bug_later, "partition_index"),
+    (LogScans, "_look_as", raise_bug_later, "partition_index_scan"),
     (StateReader, "_ask", raise_bug_later, "state_reader"),
     (Journaling, "_end_interval", raise_bug_later, "journal_interval"),
     (JournalWriter, "write_all", raise_bug_later, "journal_writer"),

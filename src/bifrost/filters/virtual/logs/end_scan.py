@@ -71,7 +71,7 @@ class EndScan(LogScan):
         self._begin = self._tail.found.begin
         self._forward: ForwardScan | None = None
         self._proved: IndexEntry | None = None
-        """What the index says of the whole log up to the part that was read."""
+        """What the index says of the whole log up to where the last records were looked for."""
         self.is_distrusted = False
         """Whether the index was about another log."""
         if self._tail.offset is None:
@@ -106,8 +106,8 @@ class EndScan(LogScan):
         if self._proved is None:
             return self._end_by_floor(group)
         # Without a record the partition ends where the log begins.
-        end = max(self._start, self._proved.ends.get(group, 0), self._tail.found.last.get(group, -1) + 1)
-        return Found(min(self._end, max(end, min(self._moved_to(group), self._low))))
+        end = max(self._start, self._proved.ends.get(group, 0), min(self._moved_to(group), self._low))
+        return Found(min(self._end, end))
 
     def _end_by_floor(self, group: PartitionGroup) -> Found:
         if self._forward is not None and not self.is_distrusted and self.is_full:
@@ -138,14 +138,14 @@ class EndScan(LogScan):
     def _end_tail(self) -> None:
         """Go on by the index, if groups are left whose last record is not near the end, and it reaches far enough."""
         self.is_done = True
-        is_whole = self._tail.found.begin <= self._start
+        is_whole = self._low <= self._start
         if self._index is None or is_whole or not any(map(self._is_far, self._groups)):
             return
         entry = self._index.of(self.place)
         if entry is None or entry.begin > self._start or not self._start < entry.end:
             return
-        if self._tail.found.begin - entry.end <= MAX_GAP:
-            self._forward = ForwardScan(entry, self._tail.found.begin, is_keyed=self._is_keyed)
+        if self._low - entry.end <= MAX_GAP:
+            self._forward = ForwardScan(entry, self._low, is_keyed=self._is_keyed)
             self.is_done = self.is_full
 
     def _distrust(self, entry: IndexEntry) -> None:

@@ -6,11 +6,14 @@ import struct
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bifrost.filters.steps import StoredAt, StoredBatch
 from bifrost.filters.virtual import offset_scans
 from bifrost.filters.virtual.logs.end_scan import MAX_GAP, EndScan
 from bifrost.filters.virtual.offset_scans import AGAIN, CHUNK, Found
+from bifrost.tenancy.virtual_partitions import partition_end
 from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
 from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
 from bifrost.tenancy.virtual_partitions.index.log_piece import read_piece
@@ -140,6 +143,18 @@ def test_without_a_record_a_partition_ends_where_the_log_begins() -> None:
     assert scan.end_of(THIRD) == Found(0)
 
 
+def test_what_a_process_remembers_of_a_log_proves_nothing_far_from_its_end() -> None:
+    index, log, known = IndexTable(), log_up_to(END), KnownStretches()
+    known.add(PLACE, 4, Stretch(0, END, {0: END - 1, 1: 77}))
+    for entry, end in ((None, LOW), (entry_of(log), 2)):
+        if entry is not None:
+            index.extend(PLACE, entry, 0)
+        scan = EndScan(PLACE, 0, END, {SECOND}, known, 4, index=index)
+        played(scan, log)
+
+        assert scan.end_of(SECOND) == Found(end)
+
+
 def test_what_lies_behind_the_index_is_read_and_remembered() -> None:
     index, log = IndexTable(), log_up_to(END)
     index.extend(PLACE, entry_of(log[:4]), 0)
@@ -252,3 +267,35 @@ def test_a_partition_ends_where_its_consumers_were_moved() -> None:
         played(scan, log)
 
         assert scan.end_of(SECOND) == Found(end)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    st.integers(1, 60),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_ends_by_the_index_are_those_of_the_log(
+    groups: list[int], known: int, at_a_time: int, is_other_log: bool
+) -> None:
+    """With steps of four offsets most records are far from the end."""
+    log = [batch(group, 2 * at) for at, group in enumerate(groups)]
+    entry, index, end = entry_of(log[:known]), IndexTable(), 2 * len(groups)
+    last = {group: 2 * at + 2 for at, group in enumerate(groups)}
+    if is_other_log:
+        entry = entry._replace(last_batch=entry.last_batch._replace(crc=1), ends={3: 1})
+    index.extend(PLACE, entry, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_end, "STEP", 4)
+        low = least_end(end)
+        wanted = set(map(PartitionGroup, range(4)))
+        scan = EndScan(PLACE, 0, end, wanted, KnownStretches(), 4, index=index)
+        while scan.wanted is not None:
+            most = min(scan.wanted.max_bytes, at_a_time * len(log[0]))
+            scan.take(read_from(log, scan.wanted.offset, most))
+        found = [scan.end_of(group).offset for group in sorted(wanted)]
+
+    exact = [last.get(group, 0) for group in range(4)]
+    is_far = any(one <= low for one in exact) and low > 0
+    assert found == (exact if not (is_other_log and is_far) else [max(low, one) for one in exact])
+    assert scan.is_distrusted == (is_other_log and is_far)
