@@ -69,9 +69,12 @@ class _OffsetsFilter:
     """What the requests have in common."""
 
     ENTITIES: ClassVar[frozenset[Entity]] = frozenset()
+    _is_commit = True
 
     def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
         """Write the offsets of other groups of partitions; leave the rest in the request."""
+        if self._is_commit:
+            virtual_topics(exchange).note_committed(request.topics)
         met = exchange.met.get(AtBroker)
         elsewhere = _take_elsewhere(exchange, request)
         if elsewhere is None:
@@ -210,6 +213,8 @@ class TransactionOffsetsFilter(_OffsetsFilter):
 class DeletedOffsetsFilter(_OffsetsFilter):
     """Deletes offsets of virtual partitions, where the consumer group has no members."""
 
+    _is_commit = False
+
     def on_response(self, exchange: Exchange, response: OffsetDeleteResponse) -> ResponseStep:
         """Join the answers."""
         one = OffsetDeleteResponse
@@ -242,14 +247,12 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
     None: the request is as it was.
     """
     virtual, found, has_other_numbers = virtual_topics(exchange), _Elsewhere({}, {}), False
-    now_ms = exchange.scope.namespace.now_ms()
     for topic in in_steps(request.topics):
         key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
         partitions = virtual.map_of_either(*key)
         if partitions is None:
             continue
-        own, index = [], virtual.index
-        at_brokers = b"" if index is None else virtual.at_brokers(virtual.name_of(*key))
+        own = []
         for partition in in_steps(topic.partitions):
             number = partition.partition_index
             if not partitions.has(number):
@@ -257,9 +260,6 @@ def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:
                 continue
             group, physical = partitions.place_of(VirtualPartition(number))
             partition.partition_index = physical
-            if index is not None:
-                committed = getattr(partition, "committed_offset", -1)
-                index.note_moved((at_brokers, physical), group, committed, now_ms)
             if group == FIRST_GROUP:
                 own.append(partition)
                 has_other_numbers = has_other_numbers or physical != number

@@ -112,6 +112,7 @@ class FetchedOffsetsFilter:
                     _merge(virtual, own[owner.group_id], one, owner.group)
             response.groups = list(own.values())
             for group_id, group in own.items():
+                virtual.note_committed(group.topics)
                 if group.error_code:
                     # Such as that of a member whose epoch is over: a coordinator tells no offsets with it.
                     group.topics = []
@@ -126,6 +127,7 @@ class FetchedOffsetsFilter:
             call_as_clients_do(virtual, response.topics)
             for owner, answer in zip(asked.parts, exchange.part_answers, strict=True):
                 _merge(virtual, response, answer, owner.group)
+            virtual.note_committed(response.topics)
             for refused in asked.refused.values():
                 _add_refused(
                     response,

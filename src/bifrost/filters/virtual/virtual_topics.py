@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 from bifrost.filters.virtual.division import in_one_piece
@@ -25,6 +25,7 @@ from bifrost.filters.virtual.virtual_filters import (
 from bifrost.records.codec.errors import CorruptBatch
 from bifrost.tenancy.names import VirtualTopic
 from bifrost.tenancy.remembered_names import MAX_REMEMBERED_BYTES
+from bifrost.tenancy.topic_ids import ZERO_TOPIC_ID
 from bifrost.tenancy.virtual_partitions.commit_stamps import CommitStamp
 from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
@@ -41,6 +42,7 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.entity import Entity
 from bifrost.wire.fields import entities
 from bifrost.wire.rewriting import Names, RecordWay
+from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -201,6 +203,17 @@ class VirtualTopics:
         if partitions is None or not partitions.has(partition):
             return None
         return partitions.place_of(VirtualPartition(partition))
+
+    def note_committed(self, topics: Iterable[Any]) -> None:
+        """Note committed offsets, by virtual partitions: Fetch may have moved consumers there (index_entry.py)."""
+        for topic in in_steps(() if self.index is None else topics):
+            key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
+            partitions, name = self.map_of_either(*key), self.name_of(*key)
+            for one in in_steps(() if partitions is None else topic.partitions):
+                if partitions is not None and partitions.has(one.partition_index):
+                    group, physical = partitions.place_of(VirtualPartition(one.partition_index))
+                    place, now_ms = (self.at_brokers(name), physical), self.namespace.now_ms()
+                    self.index.note_moved(place, group, one.committed_offset, now_ms)
 
     def own_batches(
         self, topic: str, group: PartitionGroup, records: bytes, offset: int

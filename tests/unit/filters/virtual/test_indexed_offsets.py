@@ -9,10 +9,12 @@ from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
 from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
 from bifrost.tenancy.virtual_partitions.index.log_piece import read_piece
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
+from support.stage import messages
 from support.stage.divided import counts_of, divided
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
+from . import test_fetched_offsets as fetched_offsets
 from .test_committed_partitions import APP, commit
 from .test_listed_offsets import EARLIEST, LATEST, ORDERS, VERSION, asked, log_of, read, told
 
@@ -116,3 +118,22 @@ def test_a_commit_tells_where_fetch_has_moved_a_consumer(
     assert book >> client_sends(request, 8) << to_broker(commit(APP, (ORDERS, {0: offset})))
 
     assert index.moved_to(PLACE, 0) == moved
+
+
+def test_an_offset_that_a_client_asks_for_tells_it_as_well(book: Playbook, index: IndexTable) -> None:
+    """A gateway may have been killed before it has told the others of the commit."""
+    own = fetched_offsets.told(**{APP: {ORDERS: {0: 3 * STEP, 1: 5}}})
+    elsewhere = fetched_offsets.told(**{fetched_offsets.owner(1): {ORDERS: {0: 2 * STEP}}})
+    both = messages.build("OffsetFetchResponse", {"groups": [*own.groups, *elsewhere.groups]})
+
+    assert (
+        book
+        >> client_sends(fetched_offsets.asked(app={"orders": [0, 1, 2]}), 8)
+        << to_broker(
+            fetched_offsets.asked(**{APP: {ORDERS: [0, 1]}, fetched_offsets.owner(1): {ORDERS: [0]}})
+        )
+        >> broker_answers(both)
+        << to_client(fetched_offsets.told(app={"orders": {0: 3 * STEP, 1: 5, 2: 2 * STEP}}))
+    )
+    assert [index.moved_to(PLACE, group) for group in range(3)] == [3 * STEP, 2 * STEP, 0]
+    assert index.moved_to((PLACE[0], 1), 0) == 0
