@@ -6,18 +6,22 @@ all records. A log in which another batch stands at the same place is another lo
 Source: Kafka's DefaultRecordBatch for the header.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import repeat
 from struct import Struct
 from typing import NamedTuple
 
 from bifrost.tenancy.virtual_partitions.virtual_batches import last_offsets
 from bifrost.wire.steps import in_steps
 
-_HEADER = Struct(">qiibIhi")
-"""Base offset, length, leader epoch, magic, checksum, attributes and the last offset delta."""
-_UNCOUNTED = 12
-"""Bytes of a batch that its length does not count."""
+_HEADER, _LENGTH = Struct(">qiibI"), Struct(">i")
+"""Base offset, length, leader epoch, magic and checksum."""
+_LENGTH_AT = 8
+_LEAST, _UNCOUNTED = 61, 12
+"""Bytes of a batch without records, and those that its length does not count."""
 _TO_THE_END = 2**63 - 1
+_AT_A_TIME = 64
+"""Batches that are passed over between two looks whether others have to be served."""
 
 
 class BatchMark(NamedTuple):
@@ -51,28 +55,26 @@ def read_piece(records: bytes | memoryview, *, is_keyed: bool) -> LogPiece | Non
         UnfitBatch: a batch does not say whose it is.
     """
     end, last = last_offsets(records, _TO_THE_END, is_keyed)
-    marks = list(_marks(records, end))
-    if not marks:
+    if end < 0:
         return None
-    return LogPiece(marks[0], marks[-1], end, {group: offset + 1 for group, offset in last.items()})
+    ends = {group: offset + 1 for group, offset in last.items()}
+    return LogPiece(_mark(records, 0), _mark(records, _last_batch(records)), end, ends)
 
 
-def _marks(records: bytes | memoryview, end: int) -> Iterator[BatchMark]:
-    """Yield the marks of the first and the last whole batch, if there is one; they end at an offset at the latest."""
-    found: BatchMark | None = None
-    for offset, _, epoch, _, crc, _, delta in in_steps(_headers(records), 1):
-        if offset + delta >= end:
-            break
-        is_first, found = found is None, BatchMark(offset, epoch, crc)
-        if is_first:
-            yield found
-    if found is not None:
-        yield found
+def _mark(records: bytes | memoryview, at: int) -> BatchMark:
+    offset, _, epoch, _, crc = _HEADER.unpack_from(records, at)
+    return BatchMark(offset, epoch, crc)
 
 
-def _headers(records: bytes | memoryview) -> Iterator[tuple[int, ...]]:
-    at = 0
-    while len(records) - at >= _HEADER.size:
-        header = _HEADER.unpack_from(records, at)
-        yield header
-        at += _UNCOUNTED + header[1]
+def _last_batch(records: bytes | memoryview) -> int:
+    """Return where the last whole batch begins; the first one is whole."""
+    begin, at, left = 0, 0, len(records)
+    for _ in in_steps(repeat(None), _AT_A_TIME // 4):
+        for _ in range(_AT_A_TIME):
+            size = (
+                _UNCOUNTED + _LENGTH.unpack_from(records, at + _LENGTH_AT)[0] if left >= _LEAST else left + 1
+            )
+            if not _LEAST <= size <= left:
+                return begin
+            begin, at, left = at, at + size, left - size
+    raise AssertionError("the records end")

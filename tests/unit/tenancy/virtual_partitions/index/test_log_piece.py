@@ -37,3 +37,14 @@ def test_without_a_whole_batch_there_is_no_piece(records: bytes) -> None:
 def test_a_batch_that_does_not_say_whose_it_is_is_refused() -> None:
     with pytest.raises(UnfitBatch):
         read_piece(log_of(0)[:16] + b"\1" + log_of(0)[17:], is_keyed=False)
+
+
+@pytest.mark.parametrize(
+    "rest", [b"", b"\0", b"\0" * 16, b"\xff" * 16, batch(0, 600)[:60], batch(0, 600)[:-1]]
+)
+def test_what_is_not_whole_at_the_end_does_not_count(rest: bytes) -> None:
+    log = log_of(*[0] * 200)
+    piece = read_piece(log + rest, is_keyed=False)
+
+    assert piece is not None
+    assert (piece.last, piece.end) == (mark_of(batch(0, 398)), 400)
