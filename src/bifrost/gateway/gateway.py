@@ -305,6 +305,7 @@ class Gateway:
         await self.clusters.discover()
         if self.state is not None:
             await self.state.begin()
+        await self.index.begin()
         if self.exchange is not None:
             self.exchange.begin()
         for listener in self.listeners:

@@ -234,7 +234,8 @@ def test_a_topic_that_was_made_anew_is_another_log(
         send(endpoint, topic, BUSY, MANY)
         await_entry(kafka, index_topic, topic, MANY - STEP)
         assert ends(gateway, topic)[IDLE] == 101
-        AdminClient(endpoint.for_confluent).delete_topics([topic])[topic].result(WAIT_S)
+        admin = AdminClient(endpoint.for_confluent)
+        admin.delete_topics([topic])[topic].result(WAIT_S)
 
     with start() as gateway:
         endpoint = gateway.endpoint("initech")

@@ -7,5 +7,6 @@ What is decided stands in `tenancy/virtual_partitions/index`. What is not obviou
   client asks about: of a gateway's workers the one that does the upkeep, of several gateways the one whose name was
   written last (`scan_turn.py`).
 * What could not be written is written later: the table of entries is what waits, and it has a bound.
-* Nothing waits for the index: while it cannot be read or written, ListOffsets answers without it.
+* A gateway that starts waits for some seconds until it has read the topic. Nothing else waits for the index: while it
+  cannot be read or written, ListOffsets answers without it.
 """

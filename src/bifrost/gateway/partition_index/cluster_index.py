@@ -92,6 +92,8 @@ class ClusterIndex:
         self._scans = LogScans(gateway, cluster, table, rate, now_ms) if rate else None
         self._problems: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self.was_read = asyncio.Event()
+        """Set when the topic was read to its end for the first time, or cannot be read now."""
 
     def begin(self) -> None:
         """Begin."""
@@ -132,6 +134,7 @@ class ClusterIndex:
             except BrokerError as error:
                 self._link.lose_reader()
                 self._note_problem("read", str(error))
+                self.was_read.set()
                 await asyncio.sleep(RETRY_S)
                 continue
             self._note_problem("read", "")
@@ -139,6 +142,8 @@ class ClusterIndex:
             for record in records:
                 await breaks.take()
                 self._take(record)
+            if self._link.is_at_end:
+                self.was_read.set()
 
     def _take(self, record: LogRecord) -> None:
         """Take a record of the topic; one that is none of a gateway's is ignored."""

@@ -1,6 +1,7 @@
 """The index of a running gateway process: one for each physical cluster whose tenants have virtual partitions."""
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from bifrost.gateway.partition_index.context import IndexContext
@@ -8,6 +9,8 @@ from bifrost.gateway.partition_index.context import IndexContext
 if TYPE_CHECKING:
     from bifrost.gateway.partition_index.cluster_index import ClusterIndex
 
+START_S = 5.0
+"""How long a gateway that starts waits at most until the topics were read: 16 MiB and the entries take a second."""
 LOOK_S = 1.0
 """Time between two looks at which clusters need it: a reload may bring the first rule."""
 
@@ -26,6 +29,16 @@ class GatewayIndex:
         while settings.enabled:
             await self._follow()
             await asyncio.sleep(LOOK_S)
+
+    async def begin(self) -> None:
+        """Begin the indexes of the clusters before clients come, and wait a little until they were read."""
+        if not self._gateway.config.proxy.partition_index.enabled:
+            return
+        await self._follow()
+        with contextlib.suppress(TimeoutError):  # What is read later counts from then on.
+            async with asyncio.timeout(START_S):
+                for one in tuple(self._indexes.values()):
+                    await one.was_read.wait()
 
     async def end(self) -> None:
         """Write what the topics have not, and end."""

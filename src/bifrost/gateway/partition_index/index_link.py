@@ -45,7 +45,7 @@ class IndexLink:
         await write_single(self._writing, made)
 
     async def read(self) -> list[LogRecord]:
-        """Wait for the next records, for two seconds.
+        """Return the next records; once all was read, wait for them, for two seconds.
 
         Raises:
             UnreadableBatch: a batch is not one that a gateway writes; the next call goes on behind it.
@@ -56,7 +56,7 @@ class IndexLink:
             self.created |= await find_single(topic)
         if self._offset is None:
             self._offset = await edge_offset(topic, EARLIEST)
-        part, throttle_ms = await fetch(topic, self._offset, MAX_WAIT_MS)
+        part, throttle_ms = await fetch(topic, self._offset, MAX_WAIT_MS if self.is_at_end else 0)
         if part is None:
             await asyncio.sleep(max(throttle_ms / 1000, _SHORTEST_PAUSE_S))
             return []
@@ -68,6 +68,8 @@ class IndexLink:
             raise BrokerError(f"Fetch: {error.name}")
         found = self._records(part.records or b"", part.high_watermark)
         self.is_at_end = self._offset >= part.high_watermark
+        if not found and not self.is_at_end:
+            await asyncio.sleep(_SHORTEST_PAUSE_S)
         return found
 
     def _records(self, data: bytes | memoryview, end: int) -> list[LogRecord]:

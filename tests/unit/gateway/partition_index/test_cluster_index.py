@@ -109,6 +109,15 @@ def test_entries_of_others_are_taken(world: World) -> None:
 
     assert world.table.of(PLACE) == ENTRY
     assert world.counts["", "index_read"] == 2
+    assert world.index.was_read.is_set()
+
+
+def test_a_topic_that_cannot_be_read_keeps_no_gateway_from_starting(world: World) -> None:
+    world.read_errors = [BrokerError("kafka-1:9092: no answer")] * 1000
+    world.play()
+
+    assert world.index.was_read.is_set()
+    assert not world.is_at_end
 
 
 def test_a_record_that_is_none_of_a_gateways_is_ignored_counted_and_told(

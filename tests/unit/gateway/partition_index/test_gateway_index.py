@@ -46,7 +46,7 @@ class World:
 
         class Index:
             def __init__(self, _gateway: Any, cluster: Any, _settings: Any, table: Any, _now: Any) -> None:
-                self.cluster, self.table = cluster, table
+                self.cluster, self.table, self.was_read = cluster, table, asyncio.Event()
 
             def begin(self) -> None:
                 told.append(f"begin {self.cluster.name}")
@@ -100,6 +100,25 @@ def test_all_indexes_end_with_the_process(world: World) -> None:
     asyncio.run(world.index.end())
 
     assert world.told[-1] == "end other"
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_gateway_that_starts_waits_a_little_until_topics_were_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_read: bool
+) -> None:
+    monkeypatch.setattr(gateway_index, "START_S", 60.0 if is_read else 0.01)
+
+    async def run() -> bool:
+        task = asyncio.create_task(world.index.begin())
+        await asyncio.sleep(0)
+        was_waiting = not task.done()
+        if is_read:
+            world.index._indexes["other"].was_read.set()
+        await asyncio.wait_for(task, 10)
+        return was_waiting
+
+    assert asyncio.run(run())
+    assert world.told == ["begin other"]
 
 
 def test_it_is_off_where_the_configuration_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
