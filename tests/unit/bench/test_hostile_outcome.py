@@ -20,7 +20,9 @@ GOOD = Outcome(
     control=CALM,
     joins=CALM,
     joins_before=CALM,
-    used=Process(gateway_cpu_s=1, broker_cpu_s=1, compiler_cpu_s=3, memory_mib=100, stall_ms=50, stall_cpu_ms=9),
+    used=Process(
+        gateway_cpu_s=1, broker_cpu_s=1, compiler_cpu_s=3, memory_mib=100, stall_ms=50, stall_cpu_ms=9
+    ),
     broker_allowed_s=1,
     sent=Sent(bytes=1 << 20),
     wall_s=5,
