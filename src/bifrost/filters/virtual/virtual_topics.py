@@ -206,14 +206,17 @@ class VirtualTopics:
 
     def note_committed(self, topics: Iterable[Any]) -> None:
         """Note committed offsets, by virtual partitions: Fetch may have moved consumers there (index_entry.py)."""
-        for topic in in_steps(() if self.index is None else topics):
+        index = self.index
+        if index is None:
+            return
+        for topic in in_steps(topics):
             key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
             partitions, name = self.map_of_either(*key), self.name_of(*key)
             for one in in_steps(() if partitions is None else topic.partitions):
                 if partitions is not None and partitions.has(one.partition_index):
                     group, physical = partitions.place_of(VirtualPartition(one.partition_index))
                     place, now_ms = (self.at_brokers(name), physical), self.namespace.now_ms()
-                    self.index.note_moved(place, group, one.committed_offset, now_ms)
+                    index.note_moved(place, group, one.committed_offset, now_ms)
 
     def own_batches(
         self, topic: str, group: PartitionGroup, records: bytes, offset: int
