@@ -163,8 +163,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
         if self._head is not None and self._filled == HEAD_BYTES + self._head.rest_bytes:
             self._source = read_source(self._head, received[HEAD_BYTES:])
             self._note_address(self._source)
-            if isinstance(self._transport, SocketTransport):
-                self._transport.skip(self._filled)
+            if self._ingress.contexts is not None:  # It was only looked at.
+                cast(SocketTransport, self._transport).skip(self._filled)
             self._is_in_header = False
             self._filled = 0
 
