@@ -280,7 +280,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
         else:
             # A thousand may have been refused at once.
             departures = self._gateway.departures
-            loop.call_later(REFUSAL_DELAY_S, departures.add, partial(close, transport, waits=False))
+            waits = self._ingress.contexts is not None
+            loop.call_later(REFUSAL_DELAY_S, departures.add, partial(close, transport, waits=waits))
             loop.call_later(REFUSAL_DELAY_S + CLOSE_TIMEOUT_S, departures.add, transport.abort)
 
     def _end_late(self) -> None:

@@ -24,6 +24,9 @@ BUDGET_NS = 1_000_000
 """Time for the calls in one turn of the loop."""
 LEAST_NS = 100_000
 """Time for them where other kinds of work have used the turn up: one call, or some short ones."""
+LEAST_OF_ENDS_NS = 400_000
+"""The same for ends of connections: some ten. If fewer ended than begin in a turn (ports.py), those that are gone would
+keep the places of those that come."""
 
 CONNECTIONS_AT_ONCE = 4
 """Connections to brokers that begin in one turn of the loop: a millisecond's work, then and when they are there."""
@@ -43,6 +46,7 @@ class PacedCalls:
         now_ns: Callable[[], int],
         most: int = sys.maxsize,
         turn_until_ns: Callable[[int, int], int] | None = None,
+        least_ns: int = LEAST_NS,
     ) -> None:
         """Begin with none.
 
@@ -53,9 +57,11 @@ class PacedCalls:
             most: calls in one turn.
             turn_until_ns: returns until when a work may go on that may take so long in a turn of the loop, and so long
                 in any case; None: nothing else uses the turn.
+            least_ns: time for the calls in any case, in nanoseconds.
         """
         self._turn_until_ns = turn_until_ns or undivided(now_ns)
         self._place, self._schedule, self._now_ns, self._most = place, schedule, now_ns, most
+        self._least_ns = least_ns
         self._waiting: deque[Callable[[], None]] = deque()
         self._until_ns = self._left = 0
         self._is_scheduled = False
@@ -86,7 +92,7 @@ class PacedCalls:
 
     def _begin_turn(self) -> None:
         self._left = self._most
-        self._until_ns = self._turn_until_ns(BUDGET_NS, LEAST_NS)
+        self._until_ns = self._turn_until_ns(BUDGET_NS, self._least_ns)
         self._is_scheduled = True
         self._schedule(self._next)
 
@@ -120,7 +126,13 @@ def paced_calls(
         turn_until_ns: see `PacedCalls`.
     """
     return (
-        PacedCalls("end_of_connection", schedule, monotonic_ns, turn_until_ns=turn_until_ns),
+        PacedCalls(
+            "end_of_connection",
+            schedule,
+            monotonic_ns,
+            turn_until_ns=turn_until_ns,
+            least_ns=LEAST_OF_ENDS_NS,
+        ),
         PacedCalls("tls_handshake", schedule, monotonic_ns, turn_until_ns=turn_until_ns),
         PacedCalls("connect", schedule, monotonic_ns, CONNECTIONS_AT_ONCE, turn_until_ns),
         PacedCalls("arrival", schedule, monotonic_ns, ARRIVALS_AT_ONCE, turn_until_ns),

@@ -8,10 +8,11 @@ cdef class Readable(Watched):
     cdef bint is_queued
     cdef bint wants_turn    # it has more to read, and may be read
     cdef int read_some(self, int reads) except -1
+    cdef int watch(self, bint is_wanted) except -1
     cdef Load load(self)
 
 cdef class ReadTurns:
-    cdef object queue
+    cdef object queue, unread
     cdef LoopTurn turn
     cdef Py_ssize_t bytes_read
     cdef bint is_called

@@ -4,9 +4,9 @@
 Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
 would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
 and those with more to read queue: the next turn begins with them, in order. After a hundred small reads the rest of
-the connections is left to the next turn, in which the event loop says again that they are ready. Those of a tenant that has
-not been read much in the turn are read even then, so that no tenant waits for another's thousand connections. A
-connection that ends counts as several reads. A nanosecond counts as a byte, where a read takes longer than its bytes say: small
+the connections queues by itself, and is not watched until it was read: the event loop would say of thousands in each turn
+that they are ready, again and again (libuv asks up to 48 times). Those of a tenant that has not been read much in the
+turn are read even then, so that no tenant waits for another's thousand connections. A connection that ends counts as several reads. A nanosecond counts as a byte, where a read takes longer than its bytes say: small
 requests take as much time as they have bytes, or more.
 
     socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
@@ -38,6 +38,10 @@ cdef class Readable(Watched):
         """Read at most so many times; return how many reads were used, and set `wants_turn`."""
         return 0
 
+    cdef int watch(self, bint is_wanted) except -1:
+        """Be told, or not, that the socket can be read, as long as the connection is read at all."""
+        return 0
+
     cdef Load load(self):
         """Return whose it is: the tenant's load; None while that is not known."""
         return None
@@ -45,14 +49,20 @@ cdef class Readable(Watched):
 
 cdef class ReadTurns:
     def __init__(self, LoopTurn turn not None):
-        self.queue, self.turn = deque(), turn
+        self.queue, self.unread, self.turn = deque(), deque(), turn
 
     cdef int read(self, Readable one) except -1:
         """Read from a connection whose socket is ready."""
         if self.bytes_read < BYTES:
             self.read_now(one, READS)
-        elif not one.is_queued and (self.bytes_read < MOST_BYTES or self.has_own_room(one)):
-            self.read_now(one, 1)
+        elif not one.is_queued:
+            if self.bytes_read < MOST_BYTES or self.has_own_room(one):
+                self.read_now(one, 1)
+            else:
+                one.watch(False)
+                one.is_queued = True
+                self.unread.append(one)
+                self.call(one.loop)
         return 0
 
     cdef bint has_own_room(self, Readable one) except -1:
@@ -99,7 +109,7 @@ cdef class ReadTurns:
         return 0
 
     def begin_turn(self):
-        """Read from those in the queue, as far as this turn goes."""
+        """Read from those in the queues, as far as this turn goes: first much of some, then a little of others."""
         cdef Readable one = None
         cdef Py_ssize_t left = len(self.queue)
         cdef int64_t until_ns = self.turn.until_ns(BYTES, LEAST_NS)
@@ -112,8 +122,15 @@ cdef class ReadTurns:
                 one = self.queue.popleft()
                 one.is_queued = False
                 self.read_now(one, READS)
+            left = len(self.unread)
+            while left and self.bytes_read < MOST_BYTES:
+                left -= 1
+                one = self.unread.popleft()
+                one.is_queued = False
+                one.watch(True)
+                self.read_now(one, READS if self.bytes_read < BYTES else 1)
         finally:
-            if one is not None and (self.queue or self.bytes_read >= BYTES):
+            if one is not None and (self.queue or self.unread or self.bytes_read >= BYTES):
                 self.call(one.loop)
 
 

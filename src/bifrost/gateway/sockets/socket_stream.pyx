@@ -121,6 +121,11 @@ cdef class SocketStream(Readable):
             self.write_on()
         return 0
 
+    cdef int watch(self, bint is_wanted) except -1:
+        if not is_wanted:
+            return self.wait_for(self.events & ~READABLE)
+        return self.wait_for(self.events | READABLE) if self.reads else 0
+
     cdef Load load(self):
         cdef CompiledRelay relay = self.relay if self.relay is not None else self.encrypted_relay
         return None if relay is None else relay.session._load

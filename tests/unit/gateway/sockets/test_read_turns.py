@@ -79,6 +79,22 @@ def test_one_turn_reads_some_hundred_connections_and_leaves_the_rest_to_the_next
     assert sum(one.got for one in many) <= 7 * MOST
 
 
+def test_what_one_turn_leaves_is_not_watched_until_it_is_read() -> None:
+    loop, many = busy(120, 1)
+    *_, last = many
+    for one in many:
+        if one is last:
+            loop.reader = one.is_ready
+        one.socket.records.extend([RECORD] * 99)
+        one.is_ready()
+    assert (last.got, loop.reader) == (0, None)
+
+    for _ in range(3):
+        loop.turn()
+    assert last.got >= 1
+    assert loop.reader is not None
+
+
 def test_one_turn_ends_only_so_many_connections() -> None:
     loop, many = busy(ENDS + 10, 0)
     for one in many:
