@@ -53,22 +53,24 @@ cdef class ReadTurns:
 
     cdef int read(self, Readable one) except -1:
         """Read from a connection whose socket is ready."""
+        cdef bint is_modest
         if self.bytes_read < BYTES:
             self.read_now(one, READS)
         elif not one.is_queued:
-            if self.bytes_read < MOST_BYTES or self.has_own_room(one):
+            is_modest = self.is_modest(one)
+            if self.bytes_read < MOST_BYTES or is_modest and self.bytes_read < ALL_BYTES:
                 self.read_now(one, 1)
-            else:
+            elif not is_modest:    # Otherwise its turn is the next one, however many queue.
                 one.watch(False)
                 one.is_queued = True
                 self.unread.append(one)
                 self.call(one.loop)
         return 0
 
-    cdef bint has_own_room(self, Readable one) except -1:
+    cdef bint is_modest(self, Readable one) except -1:
         """Whether its tenant has been read so little in this turn that it need not wait for others."""
         cdef Load load = one.load()
-        if load is None or self.bytes_read >= ALL_BYTES:
+        if load is None:
             return False
         return load.turn != self.number or load.turn_bytes < OWN_BYTES
 
