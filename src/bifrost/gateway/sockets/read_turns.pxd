@@ -17,7 +17,7 @@ cdef class ReadTurns:
     cdef Py_ssize_t bytes_read
     cdef bint is_called
     cdef int64_t number    # of the turn
-    cdef bint is_modest(self, Readable one) except -1
+    cdef bint has_own_room(self, Readable one) except -1
     cdef int note(self, Readable one, Py_ssize_t size) except -1
     cdef int read(self, Readable one) except -1
     cdef int read_now(self, Readable one, int reads) except -1

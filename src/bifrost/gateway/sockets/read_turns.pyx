@@ -4,10 +4,12 @@
 Each connection is read up to 256 KiB at once, because large reads cost less; but forty connections with megabytes each
 would keep all others waiting for 10 ms. So once a turn has read BYTES, a connection without a queue gets one small read,
 and those with more to read queue: the next turn begins with them, in order. After a hundred small reads the rest of
-the connections queues by itself, and is not watched until it was read: the event loop would say of thousands in each turn
-that they are ready, again and again (libuv asks up to 48 times). Those of a tenant that has not been read much in the
-turn are read even then, so that no tenant waits for another's thousand connections. A connection that ends counts as several reads. A nanosecond counts as a byte, where a read takes longer than its bytes say: small
-requests take as much time as they have bytes, or more.
+the connections is left to the next turn, in which the event loop says again that they are ready. Those that have not
+begun to be relayed queue as well, and are not watched until they were read: of thousands of them the loop would say so
+in each turn, again and again (libuv asks up to 48 times). Those of a tenant that has not been read much in the turn are
+read even then, so that no tenant waits for another's thousand connections. A connection that ends counts as several
+reads. A nanosecond counts as a byte, where a read takes longer than its bytes say: small requests take as much time as
+they have bytes, or more.
 
     socket is ready ──▶ read ──more to read──▶ queue ──call_soon──▶ the first ones are read again, as long as there is room
 """
@@ -53,24 +55,22 @@ cdef class ReadTurns:
 
     cdef int read(self, Readable one) except -1:
         """Read from a connection whose socket is ready."""
-        cdef bint is_modest
         if self.bytes_read < BYTES:
             self.read_now(one, READS)
         elif not one.is_queued:
-            is_modest = self.is_modest(one)
-            if self.bytes_read < MOST_BYTES or is_modest and self.bytes_read < ALL_BYTES:
+            if self.bytes_read < MOST_BYTES or self.has_own_room(one):
                 self.read_now(one, 1)
-            elif not is_modest:    # Otherwise its turn is the next one, however many queue.
+            elif one.load() is None:    # One that is relayed would wait behind thousands that are not.
                 one.watch(False)
                 one.is_queued = True
                 self.unread.append(one)
                 self.call(one.loop)
         return 0
 
-    cdef bint is_modest(self, Readable one) except -1:
+    cdef bint has_own_room(self, Readable one) except -1:
         """Whether its tenant has been read so little in this turn that it need not wait for others."""
         cdef Load load = one.load()
-        if load is None:
+        if load is None or self.bytes_read >= ALL_BYTES:
             return False
         return load.turn != self.number or load.turn_bytes < OWN_BYTES
 
