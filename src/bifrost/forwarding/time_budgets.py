@@ -93,7 +93,8 @@ class TimeBudgets:
         spenders, self._spending.spenders = self._spending.spenders, []
         spent = {load: load.take_spent() for load in spenders}
         self._note_spenders(spenders, now_ns)
-        if now_ns < self._shared_until_ns and sum(spent.values()) > BUSY * min(elapsed_ns, OTHERS_FOR_NS):
+        is_busy = sum(spent.values()) > BUSY * min(elapsed_ns, OTHERS_FOR_NS) or self._has_waiting()
+        if is_busy and now_ns < self._shared_until_ns:
             self._contended_until_ns = now_ns + LOOK_EVERY_NS * 5
         self._brokers.fill(spenders, elapsed_ns, is_shared=now_ns < self._shared_until_ns)
         if self._brokers.is_short:
@@ -101,6 +102,10 @@ class TimeBudgets:
         is_contended = now_ns < self._contended_until_ns
         for load in {**spent, **self._buckets}:
             self._charge(load, spent.get(load, 0), now_ns, is_contended=is_contended)
+
+    def _has_waiting(self) -> bool:
+        """Return whether a tenant wants more than its share: the loop has time only because that tenant waits."""
+        return any(load.is_over_budget and load.waiting for load in self._buckets)
 
     def _note_spenders(self, spenders: list[Load], now_ns: int) -> None:
         if not spenders:
@@ -119,7 +124,11 @@ class TimeBudgets:
             bucket = self._buckets[load] = _Bucket(percent, BURST_NS * percent / 100, now_ns)
         rate = bucket.percent / 100 if is_contended else 1.0
         most_ns = BURST_NS * bucket.percent / 100
-        level_ns = min(most_ns, bucket.level_ns + rate * (now_ns - bucket.filled_ns)) - spent_ns
+        level_ns = bucket.level_ns + rate * (now_ns - bucket.filled_ns)
+        if load.is_over_budget and not is_contended:
+            # The loop has time because this tenant was told to wait: that time is not its own to use later.
+            level_ns = min(level_ns, 0)
+        level_ns = min(most_ns, level_ns) - spent_ns
         # However long one message took, no tenant waits longer than its bucket takes to fill from empty.
         bucket.level_ns, bucket.filled_ns = max(level_ns, -most_ns), now_ns
         was_over, load.is_over_budget = load.is_over_budget, bucket.level_ns < 0 and bucket.percent < 100

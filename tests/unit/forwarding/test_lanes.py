@@ -78,6 +78,7 @@ def test_lanes_and_the_namespace_end_with_their_last_session(stage: Stage) -> No
     seen = weakref.ref(namespace)
 
     del namespace, table, lane
+    gc.unfreeze()  # Another test of this process may have frozen the cycles in which the namespace is.
     gc.collect()
 
     assert seen() is None

@@ -75,6 +75,37 @@ def test_a_tenant_over_its_share_waits_and_the_other_does_not() -> None:
     assert clock.load("acme").throttle_ms > 0 or not clock.load("acme").is_over_budget
 
 
+@pytest.mark.parametrize("percent", [5, 20, 50])
+def test_a_tenant_that_always_wants_all_has_its_share(percent: int) -> None:
+    """While it waits the loop has time, which is not the tenant's to use later beside others."""
+    clock, waiter, used_s = Clock(percent), Waiter(), 0.0
+    clock.spend(2, acme=0.95, globex=0.05)
+
+    for _ in range(500):
+        if clock.load("acme").is_over_budget:
+            clock.limits.wait("acme", waiter)
+        else:
+            used_s += 0.95 * LOOK_EVERY_NS / 1e9
+        clock.spend(LOOK_EVERY_NS / 1e9, acme=0.95, globex=0.05)
+        for call in clock.soon:
+            call()
+        clock.soon.clear()
+
+    assert used_s / 10 == pytest.approx(percent / 100, abs=0.02)
+
+
+def test_a_tenant_that_was_told_to_wait_saves_nothing_meanwhile() -> None:
+    clock = Clock(20)
+    while not clock.load("acme").is_over_budget:
+        clock.spend(0.02, acme=1.5, globex=0.1)
+    while clock.load("acme").is_over_budget:
+        clock.spend(0.02, globex=0.1)
+
+    clock.spend(0.02, acme=0.95, globex=0.05)
+
+    assert clock.load("acme").is_over_budget
+
+
 def test_who_waits_has_a_turn_when_its_time_is_back() -> None:
     clock, waiter = Clock(), Waiter()
     while not clock.load("acme").is_over_budget:
