@@ -174,6 +174,12 @@ class Namespace:
         is_legal = _LEGAL_TOPIC.fullmatch(topic) is not None
         return is_legal and not self.names.is_allowed(VirtualTopic(topic.encode()))
 
+    def may_exist(self, topic: str) -> bool:
+        """Whether there may be a topic of this name: brokers create none of another form, or of a longer name."""
+        if _LEGAL_TOPIC.fullmatch(topic) is None:
+            return False
+        return len(self.names.physical_topic(VirtualTopic(topic.encode()))) <= MAX_TOPIC_NAME_LENGTH
+
     def absent_topic(self, topic: str) -> str:
         """Return a virtual name for a hidden topic that is legal on the broker, and that no topic has.
 

@@ -17,9 +17,10 @@ from support.gateways.gateway_fixtures import UniqueName
 from support.gateways.gateway_process import GatewayProcess
 
 JCMD = shutil.which("jcmd")
-pytestmark = pytest.mark.skipif(
+counts_metrics = pytest.mark.skipif(
     JCMD is None, reason="jcmd, which counts the broker's objects, is not installed"
 )
+IMPOSSIBLE = ["", ".", "..", "a b", "m\u00e4rz", "x" * 250, "y" * 30_000]
 
 NAMES, VERSION = 300, 11
 EACH = 14
@@ -44,6 +45,7 @@ def fetch_made_up_names(client: RawClient, prefix: str) -> None:
         assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+@counts_metrics
 def test_a_broker_keeps_metrics_of_names_that_no_topic_has(kafka: EmbeddedKafka, unique: UniqueName) -> None:
     """If this fails, Kafka has mended KAFKA-5238, and the gateway need not ask before it sends a Fetch on."""
     host, port = kafka.bootstrap.split(",")[0].split(":")
@@ -55,6 +57,7 @@ def test_a_broker_keeps_metrics_of_names_that_no_topic_has(kafka: EmbeddedKafka,
     assert meters(kafka) >= before + NAMES * EACH
 
 
+@counts_metrics
 def test_none_of_them_reaches_the_broker(
     kafka: EmbeddedKafka, gateway: GatewayProcess, unique: UniqueName
 ) -> None:
@@ -68,3 +71,16 @@ def test_none_of_them_reaches_the_broker(
 
         assert meters(kafka) < before + NAMES * EACH / 10
         assert records_of(client, topic) == b""
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+@pytest.mark.parametrize("version", [4, VERSION, 12])
+def test_names_that_no_topic_can_have_are_answered_as_a_broker_does(
+    kafka: EmbeddedKafka, gateway: GatewayProcess, name: str, version: int
+) -> None:
+    host, port = kafka.bootstrap.split(",")[0].split(":")
+    with RawClient(Endpoint(host, int(port))) as direct:
+        wanted = direct.request(fetch_request(name), version)
+
+    with RawClient.authenticated(gateway.broker_endpoint("globex")) as client:
+        assert client.request(fetch_request(name), version) == wanted

@@ -40,13 +40,15 @@ from bifrost.wire.steps import in_steps
 class AbsentTopics(Inquiry):
     """Finds out which topics a request of one session would create, if it may create any."""
 
-    __slots__ = ("_found", "_is_fetch", "_wanted")
+    __slots__ = ("_found", "_impossible", "_is_fetch", "_wanted")
 
     def __init__(self, namespace: Namespace, in_flight: InFlight) -> None:
         """Begin without an inquiry."""
         super().__init__(namespace, in_flight)
         self._wanted: list[str] = []
         self._is_fetch = False
+        self._impossible: list[str] = []
+        """Names in a Fetch that no topic can have: no broker is asked about them."""
         self._found: list[str] | None = None
 
     def begin(self, plan: Plan, lane: Lane, request: Any, frame: Buffer) -> list[Buffer]:
@@ -58,9 +60,14 @@ class AbsentTopics(Inquiry):
         if is_asked or not (may_create(plan, request) or names_topics(plan)):
             return []
         self._is_fetch = plan.api_key == ApiKey.FETCH
-        unknown = _never_fetched if self._is_fetch else _unknown
-        self._wanted = unknown(self._namespace, request)
+        unknown = (_never_fetched if self._is_fetch else _unknown)(self._namespace, request)
+        self._wanted = [name for name in in_steps(unknown) if self._namespace.may_exist(name)]
+        if self._is_fetch and len(self._wanted) < len(unknown):
+            wanted = frozenset(self._wanted)
+            self._impossible = [name for name in in_steps(unknown) if name not in wanted]
         if not self._wanted:
+            if self._impossible:
+                self._found, self._impossible = self._impossible, []
             return []
         self._begin(lane, frame)
         topics = [
@@ -93,7 +100,10 @@ class AbsentTopics(Inquiry):
         response: Any = decode(layout, frame, offset)
         codes = {(topic.name or "").encode(): topic.error_code for topic in in_steps(response.topics)}
         release(layout, response)
-        self._found = [name for name in in_steps(self._wanted) if self._is_absent(name, codes)]
+        self._found = [
+            name for name in in_steps(self._wanted) if self._is_absent(name, codes)
+        ] + self._impossible
+        self._impossible = []
         self._answered(awaited)
         return []
 

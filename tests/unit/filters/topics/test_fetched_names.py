@@ -61,6 +61,34 @@ def test_one_that_does_not_is_answered_here(stage: Stage, version: int, code: Er
     assert book >> client_sends(fetch("nothing"), version) << to_broker(forbidding("nothing"))
 
 
+IMPOSSIBLE = ["", ".", "..", "a b", "m\u00e4rz", "x" * 250, "x" * (250 - len(PREFIX))]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_no_broker_is_asked_about_a_name_that_no_topic_can_have(stage: Stage, name: str) -> None:
+    book = stage.play() >> client_sends(fetch(name), 12)
+
+    assert book << to_client(absent(name))
+
+
+def test_the_longest_possible_name_is_asked_about(stage: Stage) -> None:
+    name = "x" * (249 - len(PREFIX))
+
+    assert stage.play() >> client_sends(fetch(name), 12) << to_broker(forbidding(name))
+
+
+def test_the_others_are_asked_about(stage: Stage) -> None:
+    book = stage.play() >> client_sends(fetch("orders", "a b", "nothing"), 12)
+    book << to_broker(forbidding("orders", "nothing"))
+    only = fetch(PREFIX + "orders", session_epoch=FINAL_EPOCH)
+    book >> broker_answers(told(orders=0, nothing=UNKNOWN)) << to_broker(only)
+    answer = fetched("orders")
+    answer.responses += absent("a b", "nothing").responses
+    assert book >> broker_answers(fetched(PREFIX + "orders")) << to_client(answer)
+
+    assert book >> client_sends(fetch("orders"), 12) << to_broker(fetch(PREFIX + "orders"))
+
+
 def test_the_others_are_read_without_a_session(stage: Stage) -> None:
     wanted = fetch("orders", "nothing", session_id=0, session_epoch=0)
     book = stage.play() >> client_sends(wanted, 12) << to_broker(forbidding("orders", "nothing"))

@@ -52,6 +52,15 @@ def test_a_request_of_hidden_names_only_goes_on(stage: Stage) -> None:
     assert book << to_broker(metadata(stage.namespaces["acme"].names.denied(b"users").decode()))
 
 
+@pytest.mark.parametrize("name", ["a b", "x" * 250, "x" * (250 - len(PREFIX))])
+def test_names_that_no_topic_can_have_are_not_asked_for(name: str) -> None:
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, max_topics=2)})
+    book = stage.play() >> client_sends(metadata("orders", name), 12)
+
+    assert book << to_broker(forbidding("orders"))
+    assert stage.play() >> client_sends(metadata(name), 12) << to_broker(metadata(PREFIX + name))
+
+
 def test_names_that_are_known_are_not_asked_for_again(stage: Stage) -> None:
     stage.namespaces["acme"].existing.add(b"orders")
 
