@@ -7,11 +7,13 @@ import pytest
 pytest.register_assert_rewrite("support")
 
 from support import files_in_order  # noqa: E402
+from support.random.profiles import load_profile  # noqa: E402
 from support.skips import skip_list  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect what is skipped, and order the files."""
+    """Collect what is skipped, and order the files; give no test of a property a deadline."""
+    load_profile()
     config.pluginmanager.register(skip_list, "skip list of a run")
     config.pluginmanager.register(files_in_order, "files in order")
 
