@@ -321,14 +321,14 @@ class ClientConnection(asyncio.BufferedProtocol):
             with self._ending():
                 if self._broker_side is None:
                     self._broker_side = await self._way.connect(self)
-                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
+                    couple(self, self._transport, self._framer, self._broker_side, session)
                     self._holding.add_broker(self._broker_side, self._transport)
                     if self.has_ended and self._broker_side.transport is not None:
                         self._broker_side.transport.close()
                 elif self._broker_side.is_login_due and not session.in_flight:
                     await self._way.renew_login(self._broker_side)
                     log.debug("logged_in_again", peer=self._peer, tenant=self.tenant)
-                    self._transport = couple(self, self._transport, self._framer, self._broker_side, session)
+                    couple(self, self._transport, self._framer, self._broker_side, session)
                     session.let_go()
                 while (need := self._waiting.to_fetch) is not None:
                     session.meet(await self._way.fetch(need))

@@ -24,31 +24,27 @@ def couple(
     framer: Framer,
     broker: BrokerSide | None,
     session: Forwarding,
-) -> asyncio.Transport | None:
+) -> None:
     """Relay each side's frames to the other as the session's forwarding rewrites them, if both sides are connected.
 
     Args:
         client: decides about the frames that the forwarding leaves to Python.
-        transport: the client's, which is not read at the moment.
+        transport: the client's.
         framer: splits what the client sends.
         broker: the broker's side, logged in; it gives its transport another protocol when it logs in again. A router
             reads its brokers itself.
         session: the client's session; if it needs whole requests, `broker` is a router.
-    Returns:
-        The client's transport from now on.
     """
     if transport is None or broker is None or broker.transport is None:
-        return transport
-    transport = _taken(transport, client)
+        return
     if session.needs_whole:
         cast("Router", broker).to = transport if isinstance(transport, SocketTransport) else None
         transport.set_protocol(FrameRelay(framer, session, client, client, broker.transport))
-        return transport
+        return
     one = cast(BrokerConnection, broker)
     one.transport = _taken(broker.transport, one)
     transport.set_protocol(FrameRelay(framer, session, client, client, one.transport))
     one.transport.set_protocol(FrameRelay(one.framer, session, client, one, transport))
-    return transport
 
 
 def _taken(transport: asyncio.Transport, protocol: asyncio.BufferedProtocol) -> asyncio.Transport:

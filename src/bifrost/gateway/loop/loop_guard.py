@@ -89,5 +89,9 @@ async def keep(place: str, work: Work) -> None:
 
 def peer_of(transport: asyncio.Transport) -> str:
     """Return the address of a connection's other side for the log."""
-    address = transport.get_extra_info("peername")
+    return address_text(transport.get_extra_info("peername"))
+
+
+def address_text(address: Any) -> str:
+    """Return a socket's address for the log; `?` where there is none."""
     return f"{address[0]}:{address[1]}" if address else "?"

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from bifrost.gateway.loop.loop_guard import report
+from bifrost.gateway.loop.loop_guard import address_text, report
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 
 Accept = Callable[[], asyncio.BaseProtocol]
@@ -31,7 +31,7 @@ def enter(client: socket.socket, address: Any, accept: Accept) -> None:
         transport = SocketTransport(asyncio.get_running_loop(), client, protocol, address)
         protocol.connection_made(transport)
     except Exception as error:
-        report("accept", error, peer=f"{address[0]}:{address[1]}" if address else "?")
+        report("accept", error, peer=address_text(address))
         if transport is None:
             client.close()
         else:
