@@ -71,8 +71,6 @@ KNOWN_EVERYWHERE_S = 10.0
 _NAMES = ("name", "group_id", "transactional_id", "resource_name")
 _UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 """In Kafka's writing: the ID of a member of the newer groups, and of a broker's directory in a path."""
-OWN_BUDGET = "throttle_time_ms"
-"""It depends on what the tenant itself has used up, and on the time."""
 ENDS = frozenset({"group_state", "transaction_state", "partition_size"})
 """What members and transactions that were left behind change when their time is up: beside a neighbour the same script
 takes longer. What these fields say of something at work is compared in the scenarios."""
@@ -99,7 +97,7 @@ class Observed(World):
         if isinstance(value, str) and (name == "log_dir" or _UUID_TEXT.fullmatch(value)):
             known = f"{name} number {len(self._numbers)}"
             return self._numbers.setdefault((name, value), known)
-        return None if name == OWN_BUDGET else super()._value(name, kind, value)
+        return super()._value(name, kind, value)
 
     def topic(
         self,
