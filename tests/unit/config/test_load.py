@@ -124,7 +124,7 @@ def test_a_port_clash_between_sets_on_overlapping_hosts_names_the_second(
 ) -> None:
     assert problems(("upstream:", SECOND_SET.replace("HOST", host))) == [
         "proxy.yaml:14: port 9095 is taken twice, by bootstrap_port of second and by broker_port_range of "
-        "plaintext: move one of them (see line 8)"
+        "plaintext: move one of them, or set single_address: true, which needs no broker_port_range (see line 8)"
     ]
 
 

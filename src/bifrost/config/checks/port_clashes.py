@@ -14,6 +14,9 @@ MAX_LISTENER_SETS = 1_000
 descriptors: a thousand with three brokers each are 4,000, and a start or a reload takes seconds ("Many virtual
 clusters" in docs/virtual-clusters.md has the figures)."""
 
+_WAY_OUT = ", or set single_address: true, which needs no broker_port_range"
+"""A listener set with one port for all brokers is what remains where no room is left for their ports."""
+
 _WILDCARD_IPV4 = "0.0.0.0"  # noqa: S104 - recognised, not bound
 _ADMIN: Loc = ("proxy", "admin")
 _SETS: Loc = ("proxy", "listener_sets")
@@ -26,6 +29,11 @@ class _Ports:
     host: str
     low: int
     high: int
+
+    def is_beside(self, other: "_Ports") -> bool:
+        """Whether these are brokers' ports and ports of another listener set, or the other way round."""
+        sets = {ports.loc[:-2] for ports in (self, other) if ports.loc[: len(_SETS)] == _SETS}
+        return len(sets) > 1 and any(ports.loc[-1] == "broker_port_range" for ports in (self, other))
 
 
 def port_misfits(tree: Tree) -> Iterator[tuple[Loc, str, Loc | None]]:
@@ -43,6 +51,8 @@ def port_misfits(tree: Tree) -> Iterator[tuple[Loc, str, Loc | None]]:
         low, high = max(ports.low, other.low), min(ports.high, other.high)
         some = f"port {low} is" if low == high else f"ports {low} to {high} are"
         text = f"{some} taken twice, by {ports.what} and by {other.what}: move one of them"
+        if ports.is_beside(other):
+            text += _WAY_OUT
         yield ports.loc, text, other.loc
 
 

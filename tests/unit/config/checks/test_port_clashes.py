@@ -41,8 +41,26 @@ def test_ranges_that_touch_do_not_clash_and_ranges_that_share_do() -> None:
     [clash] = find_clashes(two(8))
     assert (
         clash.text
-        == "ports 8 to 10 are taken twice, by broker_port_range and by broker_port_range: move one of them"
+        == "ports 8 to 10 are taken twice, by broker_port_range and by broker_port_range: move one of them, "
+        "or set single_address: true, which needs no broker_port_range"
     )
+
+
+def test_a_single_address_is_the_way_out_only_between_listener_sets_and_for_ports_of_brokers() -> None:
+    brokers = {"broker_port_range": {"start": 9093, "end": 9095}}
+    own = sets({"bootstrap_port": 9094} | brokers)
+    of_admin = sets(brokers)
+    of_admin["proxy"]["admin"] = {"port": 9094}
+    bootstraps = sets({"bootstrap_port": 9094}, {"bootstrap_port": 9094})
+
+    for tree, is_named in (
+        (own, False),
+        (of_admin, False),
+        (bootstraps, False),
+        (sets({"bootstrap_port": 9094}, brokers), True),
+    ):
+        [clash] = find_clashes(tree)
+        assert ("single_address" in clash.text) == is_named
 
 
 def test_a_reversed_range_takes_no_ports() -> None:

@@ -71,8 +71,9 @@ def test_ports_that_follow_by_default_must_not_meet_ports_that_are_written(probl
 
     assert problems(text=f"{PROD}---\n{other}") == [
         "a.yaml:30: ports 9100 to 9101 are taken twice, by brokerPorts of tenant-b and by brokerPorts of "
-        "tenant-a-prod: move one of them (see line 9); without brokerPorts the brokers have the 16 ports after port, "
-        "or those up to the port of the next virtual cluster: set it, or leave more ports between"
+        "tenant-a-prod: move one of them, or set singleAddress: true, which needs no brokerPorts (see line 9); "
+        "without brokerPorts the brokers have the 16 ports after port, or those up to the port of the next virtual "
+        "cluster: set it, or leave more ports between"
     ]
 
 
