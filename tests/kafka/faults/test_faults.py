@@ -1,7 +1,8 @@
 """Faults of the network on each side of the gateway, under load from producers and groups of each kind.
 
-What was acknowledged is in the topics: once, from a producer without idempotence at least once. Groups of both
-protocols read everything. `make faults` has every fault on both sides.
+What was acknowledged is in the topics: once, also from a producer without idempotence that never tries again; from one
+without idempotence that does at least once. Groups of both protocols read everything. `make faults` has every fault on
+both sides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Clients that go on through faults: a producer of each kind, and a group of each protocol that reads all of them.
 
 What was acknowledged is kept by its key. An error that librdkafka gives to the application, instead of trying again,
-ends a client; only a transaction may have to be aborted.
+ends a client; only a transaction may have to be aborted, and the producer that never tries again goes on.
 """
 
 from __future__ import annotations
@@ -73,12 +73,16 @@ class Writer(LastingClient):
 
     kind: ClassVar[str] = "idempotent"
     own: ClassVar[dict[str, Any]] = {"enable.idempotence": True}
+    may_fail: ClassVar[bool] = False
+    """Whether it goes on when a record was not acknowledged."""
 
     def __init__(self, endpoint: Endpoint, topic: str) -> None:
         super().__init__(self.kind, endpoint)
         self.topic = f"{topic}-{self.kind}"
         self.acknowledged: list[str] = []
         self.aborted: set[str] = set()
+        self.unknown: set[str] = set()
+        """Keys for which an error stands in place of an acknowledgement: they may be in the topic or not."""
         self._numbers = 0
 
     @property
@@ -92,6 +96,8 @@ class Writer(LastingClient):
         def delivered(error: Any, message: Any) -> None:
             if error is None:
                 self.acknowledged.append(message.key().decode())
+            elif self.may_fail and not error.fatal():
+                self.unknown.add(message.key().decode())
             else:
                 failed.append(error)
 
@@ -128,6 +134,21 @@ class PlainWriter(Writer):
         assert set(written) == set(self.acknowledged), self.difference(written)
 
 
+class OneAttemptWriter(Writer):
+    """A producer that never tries again, without idempotence: each record is in one request, which is sent once."""
+
+    kind = "one-attempt"
+    own: ClassVar[dict[str, Any]] = {"enable.idempotence": False, "retries": 0}
+    may_fail = True
+
+    def check(self, written: Counter[str]) -> None:
+        """Compare with what is in the topic: each record that was acknowledged, once; of the others none twice."""
+        wanted = Counter(self.acknowledged)
+        assert Counter({key: written[key] for key in wanted}) == wanted, self.difference(written)
+        assert written.keys() - wanted.keys() <= self.unknown, self.difference(written)
+        assert set(written.values()) == {1}, self.difference(written)
+
+
 class TransactionWriter(Writer):
     """A transactional producer: what was committed is acknowledged."""
 
@@ -151,6 +172,9 @@ class TransactionWriter(Writer):
                 _again(lambda: producer.abort_transaction(WAIT_S))
                 self.aborted.update(keys)
             time.sleep(PAUSE_S)
+
+
+KINDS = (Writer, PlainWriter, OneAttemptWriter, TransactionWriter)
 
 
 def _again(call: Callable[[], None]) -> None:
@@ -206,7 +230,7 @@ class LastingClients:
         self, endpoint: Endpoint, topic: str, protocols: Sequence[str] = ("classic", "consumer")
     ) -> None:
         """Describe them; their topics, which have to be there, begin with `topic`. A group reads by each protocol."""
-        self.writers = [kind(endpoint, topic) for kind in (Writer, PlainWriter, TransactionWriter)]
+        self.writers = [kind(endpoint, topic) for kind in KINDS]
         topics = [writer.topic for writer in self.writers]
         self.readers = [Reader(endpoint, protocol, topics) for protocol in protocols]
 
@@ -241,13 +265,14 @@ class LastingClients:
             writer.is_stopping.set()
         self._await(lambda: not any(writer.is_alive() for writer in self.writers))
         acknowledged = {key for writer in self.writers for key in writer.acknowledged}
+        unknown = {key for writer in self.writers for key in writer.unknown}
         self._await(lambda: all(reader.read >= acknowledged for reader in self.readers))
         for reader in self.readers:
             reader.is_stopping.set()
             reader.join(WAIT_S)
             assert reader.failure is None, reader.failure
             assert not reader.is_alive()
-            assert reader.read == acknowledged
+            assert acknowledged <= reader.read <= acknowledged | unknown
         for writer in self.writers:
             assert not writer.aborted & reader.read
             records = read_committed(broker, physical_name(writer.topic))
