@@ -11,7 +11,7 @@ SEED ?= 1
 HOURS ?= 4
 RESTARTS ?= 50
 
-.PHONY: demo test three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills virtual-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan checked bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-virtual bench-workers hostile hostile-direct format constraints clean check-machine
+.PHONY: demo test suites three-brokers single-address taint acl-oracle optional-parts proof soak rolling-restart faults quota-exchange state-kills virtual-kills connections pipeline meter-kills records bench-pipeline lint types contracts collected unit kafka test-matrix oracle record-oracle schemas fuzz fuzz-asan checked bench bench-growth bench-journal bench-governance bench-flood bench-state bench-stalls bench-records record-memory bench-single-address bench-virtual bench-workers hostile hostile-direct format constraints clean check-machine
 .DEFAULT_GOAL := help
 
 help:
@@ -93,7 +93,7 @@ SIDE_BY_SIDE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # What depends on Kafka's version is tested with an older one as well: how clients log in at the gateway, and what it refuses or
 # delays by itself, does not, so `make test-matrix` alone has that with every version. Spark's tests mostly compute, so no more
 # processes than cores. A cluster of Spark's own, killing jobs at random, and bills over months take minutes: `make pipeline`
-# has them. At the end stands what was skipped in all of them; with BIFROST_SKIPS=fail a missing part is a failure (make
+# has them. At the end stands what was skipped in all of them, also if one failed and the rest did not run; with BIFROST_SKIPS=fail a missing part is a failure (make
 # optional-parts). And what failed and passed when its file was run once more, alone (tools/run_tests.py): it is to be mended.
 SKIPS := build/skips
 TESTS := $(BIN)/python tools/run_tests.py
@@ -107,12 +107,16 @@ test: export BIFROST_SKIPS_FILE := $(abspath $(SKIPS))
 test:
 	@$(MAKE) --no-print-directory --jobs=3 lint types contracts collected
 	@rm -f $(SKIPS) build/unsteady
+	@status=0; $(MAKE) --no-print-directory suites || status=$$?; \
+		$(TESTS) list; PYTHONPATH=tests $(BIN)/python tools/optional_parts.py list $(SKIPS) || [ $$status -ne 0 ] || status=1; \
+		exit $$status
+
+# They are `make test` without what it checks before and lists behind them.
+suites: $(VENV)/.dev
 	$(TESTS) $(SIDE_BY_SIDE) --ignore=tests/applications --ignore=tests/spark --ignore=tests/kms
 	$(TESTS) -n 2 --dist loadfile tests/spark \
 		$(addprefix --ignore=tests/spark/,test_standalone.py test_meter_killed.py test_issued_bills.py)
 	BIFROST_TEST_KAFKA=3.9.1 $(TESTS) $(SIDE_BY_SIDE) $(WITH_OLDER_KAFKA) $(addprefix --ignore=,$(WITH_ANY_KAFKA))
-	@$(TESTS) list
-	@PYTHONPATH=tests $(BIN)/python tools/optional_parts.py list $(SKIPS)
 
 # That all tests can be read in one call of pytest; what it compiles for that it keeps for the processes that run them.
 collected: $(VENV)/.dev

@@ -104,6 +104,13 @@ def test_the_skips_of_several_runs_are_listed_behind_them(
     assert optional_parts.main() == 1
 
 
+@pytest.fixture(autouse=True)
+def reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of reasons, in a folder of the test's own."""
+    monkeypatch.setattr(optional_parts, "REASONS", tmp_path / "build" / "reasons.json")
+    return tmp_path / "build" / "reasons.json"
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_what_cannot_be_installed_is_named(
     is_there: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -125,6 +132,48 @@ def test_what_another_target_needs_is_named_and_no_failure(
 
     assert optional_parts.main() == 0
     assert "no a part; not tested without it: something" in capsys.readouterr().out
+
+
+def test_behind_a_run_stands_which_parts_it_did_not_have_and_why(
+    reasons: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pip = tmp_path / "pip"
+    pip.write_text(
+        "#!/bin/sh\necho 'note: no network' >&2\necho 'ERROR: No matching distribution' >&2\nexit 1\n"
+    )
+    pip.chmod(0o755)
+    parts = (
+        Part("a wheel", "logins", "make optional-parts", wheels=("wheel",), is_there=lambda: False),
+        Part("a kernel", "sockets", "build one", is_there=lambda: False),
+        Part("Perl", "poems", "make poems", is_there=lambda: False, is_for_all_tests=False),
+        Part("a hammer", "nails", "buy one"),
+    )
+    monkeypatch.setattr(optional_parts, "PARTS", parts)
+
+    def missing() -> list[str]:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["optional_parts.py", "missing"])
+        assert optional_parts.main() == 0
+        return capsys.readouterr().out.splitlines()
+
+    untried = missing()
+    monkeypatch.setattr(sys, "executable", str(pip))
+    monkeypatch.setattr(sys, "argv", ["optional_parts.py", "install"])
+    assert optional_parts.main() == 1
+    tried = missing()
+
+    head = "This run had no a wheel, a kernel: what needs them was SKIPPED, and the run does not fail for it."
+    assert untried[0] == tried[0] == head
+    assert untried[1:] == [
+        "  a wheel: make optional-parts did not come to its end; not tested: logins",
+        "  a kernel: make optional-parts did not come to its end; not tested: sockets",
+    ]
+    assert tried[1:] == [
+        "  a wheel: ERROR: No matching distribution; not tested: logins",
+        "  a kernel: build one; not tested: sockets",
+    ]
+    monkeypatch.setattr(optional_parts, "PARTS", parts[3:])
+    assert missing() == ["Every part was there that `make test` needs."]
 
 
 def test_without_a_skip_the_list_says_so(tmp_path: Path) -> None:
