@@ -41,7 +41,7 @@ help:
 	@echo "make fuzz-asan       one million, with all of them built under AddressSanitizer (ASAN_FRAMES=, SEED=)"
 	@echo "make checked         unit and property tests of compiled modules that check indices, None and views"
 	@echo "make bench           throughput, latency, CPU and memory beside HAProxy and a direct connection (PLOT=1)"
-	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (PLOT=1)"
+	@echo "make bench-growth    what a request costs over tenants, topics, connections and partitions (CHECK=1, PLOT=1)"
 	@echo "make bench-journal   what the journal costs"
 	@echo "make bench-governance  what ACLs and quotas cost (CHECK=1, PLOT=1)"
 	@echo "make bench-flood     what a tenant notices of another one that floods the gateway (CHECK=1, PLOT=1)"
@@ -304,9 +304,9 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(PROTOCOL),--protocol $(PROTOCOL)) $(if $(PROXIES),--proxies $(PROXIES)) $(if $(PLOT),--plot docs)
 
-# make bench-growth ONLY=tenants|topics|connections|partitions: one of them; QUICK=1 and PLOT=1 as above.
+# make bench-growth ONLY=tenants|topics|connections|partitions: one of them; QUICK=1, CHECK=1 and PLOT=1 as above.
 bench-growth: $(VENV)/.dev
-	@$(BIN)/python -m bench.growth $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(PLOT),--plot docs)
+	@$(BIN)/python -m bench.growth $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) $(if $(PLOT),--plot docs)
 
 # The same requests by turns through a gateway without a journal and one with it.
 bench-journal: $(VENV)/.dev
