@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -117,6 +117,21 @@ def test_the_log_names_what_differs(remapping: Remapping) -> None:
     told = [one["detail"].split(": ")[1] for one in remapping.events() if one["event"] == "setting_differs"]
 
     assert told == ["listen.address", "kafka.request_timeout_ms", "mapping.offset_range", "mapping"]
+
+
+def test_a_reload_that_changes_the_log_is_refused_and_another_is_not(remapping: Remapping) -> None:
+    def set_level(level: str) -> Callable[[dict[str, Any]], None]:
+        return lambda written: written["logging"].update(level=level)
+
+    remapping.provoked.add("reload_refused")
+    remapping.change(set_level("debug"))
+    done = remapping.reload()
+    remapping.change(set_level("info"))
+    again = remapping.reload()
+
+    assert done.returncode == 1
+    assert "logging.level cannot change while the gateway runs: restart it" in done.stdout + done.stderr
+    assert again.returncode == 0, again.stderr
 
 
 def test_metrics_are_at_the_address_of_the_file(remapping: Remapping) -> None:
