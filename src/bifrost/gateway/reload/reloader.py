@@ -65,7 +65,6 @@ class Reloader:
     async def reload(self) -> tuple[Outcome, str]:
         """Read the configuration again; return the outcome, and the reason in words."""
         async with self._one_at_a_time:
-            self._seen = await asyncio.to_thread(self._signature)
             outcome, text, unused = await self._reload()
             self._parts = None
             await in_steps(let_go_of(unused))
@@ -108,6 +107,7 @@ class Reloader:
         gateway = self._gateway
         unused = None
         try:
+            self._seen = await asyncio.to_thread(self._signature)
             with no_collections():
                 config = unused = await asyncio.to_thread(self._source.read)
             if await asyncio.to_thread(operator.eq, config, gateway.config):

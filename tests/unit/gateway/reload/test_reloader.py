@@ -1,6 +1,7 @@
 """What comes of reading a configuration again; that a gateway goes on with it is in tests/kafka."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from bifrost.config.config_source import ConfigFiles
 from bifrost.config.model import Config
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.loop_guard import InternalErrors
 from bifrost.gateway.reload.reloader import Reloader
 from bifrost.gateway.reload_outcome import Outcome
+from support.gateways.in_process import raise_bug
 from support.journal.loading import SALT_KEY
 from unit.cli.conftest import PROXY_YAML
 
@@ -100,6 +103,26 @@ def test_what_is_wrong_is_refused_with_its_reason(
     assert played(path, scenario).outcomes == {Outcome.REFUSED: 3}
     refused = [one["error"] for one in logged if one["event"] == "reload_refused"]
     assert "colour: unknown key" in refused[0]
+
+
+@pytest.mark.parametrize("name", ["signature", "parts", "read"])
+def test_a_bug_is_reported_and_refuses_the_configuration(
+    path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """On SIGHUP nothing waits for the outcome: an exception would be lost with its task."""
+    counts: Counter[str] = Counter()
+
+    async def scenario(reloader: Reloader) -> None:
+        InternalErrors(counts).install(asyncio.get_running_loop())
+        write(path, PROXY_YAML.replace("name: acme", "name: acme-2"))
+        with monkeypatch.context() as patch:
+            patch.setattr(ConfigFiles, name, raise_bug)
+            reloader._parts = None
+            assert (await reloader.reload())[0] is Outcome.REFUSED
+        assert (await reloader.reload())[0] is Outcome.APPLIED
+
+    assert played(path, scenario).outcomes == {Outcome.REFUSED: 1, Outcome.APPLIED: 1}
+    assert counts == {"reload": 1}
 
 
 @pytest.mark.usefixtures("fails")
