@@ -5,6 +5,7 @@ The gateway runs in this process, on uvloop in a thread, so that a test can put 
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -20,13 +21,14 @@ from bifrost.gateway.clients import idle_sweep
 from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.client_handshake import ClientHandshake
 from bifrost.gateway.clients.ingress import Ingress
-from bifrost.gateway.clients.listener import Listener
+from bifrost.gateway.clients.listener import Listener, TurnedAway
 from bifrost.gateway.clients.probation import Probation
 from bifrost.gateway.gateway import Gateway
 from bifrost.gateway.loop import spare_memory
 from bifrost.gateway.sockets import listener_watch
 from bifrost.gateway.sockets.ports import OwnPort
 from bifrost.session.client_session import ClientSession
+from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.messages import MetadataRequest
 from support.gateways.gateway_process import HOST
 from support.gateways.in_process import InProcess, raise_bug, raise_bug_later
@@ -98,6 +100,45 @@ def test_a_bug_in_what_the_loop_calls_leaves_the_listener_accepting(
     assert running.is_served()
     assert running.is_served(running.broker_port)
     await_true(lambda: not running.gateway.connections(), "connections have kept their places")
+
+
+def test_a_bug_where_a_lost_broker_is_noticed_ends_the_client(
+    running: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = running.errors
+    with running.connect() as client:
+        client.request(MetadataRequest(topics=[]), 9)
+        [connection] = running.gateway.connections()
+        side = connection._broker_side
+        assert isinstance(side, BrokerConnection)
+        assert side.transport is not None
+        monkeypatch.setattr(BrokerConnection, "_lose", raise_bug)
+        running.loop.call_soon_threadsafe(side.transport.abort)
+        assert client.receives_end(5)
+
+    assert running.errors > before
+    await_true(lambda: not running.gateway.connections(), "connections have kept their places")
+
+
+def test_a_bug_where_a_client_is_turned_away_closes_its_connection(
+    running: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = running.errors
+
+    def enter(*_: object) -> None:
+        raise SessionEnded(CloseReason.BROKER_UNREACHABLE, "no broker is known")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Listener, "_enter", enter)
+        patch.setattr(TurnedAway, "connection_made", raise_bug)
+        with (
+            socket.create_connection((HOST, running.port), 5) as client,
+            contextlib.suppress(ConnectionError),
+        ):
+            assert client.recv(1) == b""
+
+    await_true(lambda: running.errors > before, "the bug was not counted")
+    assert running.is_served()
 
 
 @pytest.mark.parametrize("name", ["connection_made", "_read_on", "_hand_over", "connection_lost"])

@@ -17,6 +17,7 @@ from bifrost.gateway.brokers.broker_events import BrokerEvents
 from bifrost.gateway.brokers.broker_login import MAX_LOGIN_FRAME_BYTES, Login, connect_failure
 from bifrost.gateway.brokers.broker_tls import tls_failure
 from bifrost.gateway.errors import OtherMechanism
+from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.errors import WireError
@@ -87,6 +88,13 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the client's connection, which cannot go on without its broker; the client will make a new one."""
         self.transport = None
+        try:
+            self._lose(exc)
+        except Exception as error:  # Untold, the client would wait for ever.
+            report("broker_connection", error)
+            self._client.end(CloseReason.INTERNAL_ERROR, type(error).__name__)
+
+    def _lose(self, exc: Exception | None) -> None:
         if self._counted is not None:
             counts, name = self._counted
             counts[name] -= 1

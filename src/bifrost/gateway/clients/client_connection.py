@@ -60,7 +60,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._way = WayToBroker(gateway, brokers, self._session, is_single=entry.is_single_address)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
         self._probation = Probation(gateway, self._framer, self._session)
-        self._waiting = Waiting(gateway, self._session)
+        self._waiting, self._unread = Waiting(gateway, self._session), Unread(gateway.pauses)
         self._holding = Holding(gateway.tenants.rooms, self._framer, self)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
@@ -69,7 +69,6 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._deadline, self._expiry = Deadline(), Deadline()
         self._authentications, self._is_write_paused = 0, False
         self._reads_client = self._reads_broker = True
-        self._unread = Unread(gateway.pauses)
         self.has_ended = False
         """Whether only closing the client's socket is left to do."""
         self._address = self._peer = "?"
@@ -276,7 +275,9 @@ class ClientConnection(asyncio.BufferedProtocol):
             report("end_of_connection", error, peer=self._peer, tenant=self.tenant)
         if self._broker_side is not None and self._broker_side.transport is not None:
             self._broker_side.transport.close()
-        if self._transport is not None:
+        if self._transport is None:
+            return
+        with endings.cutting(self._transport, self._peer):
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
             if reason is CloseReason.AUTHENTICATION_FAILED or reason in OVER_BUDGET:
@@ -356,9 +357,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         self._framer.max_frame_bytes = gateway.tenants.max_request_bytes(account.tenant)
         self._holding.let_in(account.tenant)
-        log.debug(
-            "authenticated", peer=self._peer, tenant=account.tenant, principal=f"User:{account.username}"
-        )
+        log.debug("authenticated", peer=self._peer, tenant=self.tenant, principal=f"User:{account.username}")
 
     def _follow_lifetime(self) -> None:
         """Let the session check whether its authentication has expired, and check again when it will."""

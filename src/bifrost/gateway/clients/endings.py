@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
 
 from bifrost.gateway.errors import BrokerError, LoginError
+from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.sockets.socket_transport import SocketTransport
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.errors import FrameTooLarge, WireError
@@ -128,6 +130,16 @@ def close(transport: asyncio.Transport, *, waits: bool) -> None:
         transport.abort()
     else:
         transport.close()
+
+
+@contextmanager
+def cutting(transport: asyncio.Transport, peer: str) -> Iterator[None]:
+    """Cut a client's connection if the enclosed code, which ends it in order, raises: no timer would end it."""
+    try:
+        yield
+    except Exception as error:
+        report("end_of_connection", error, peer=peer)
+        transport.abort()
 
 
 def late(timeout_ms: int) -> tuple[CloseReason, str]:

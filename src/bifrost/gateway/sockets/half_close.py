@@ -9,6 +9,8 @@ time limit. `SocketStream` ends TLS connections in this way itself: there the tr
 import asyncio
 from collections.abc import Callable
 
+from bifrost.gateway.loop.loop_guard import report
+
 LINGER_S = 2.0
 """Time for a client to close its side once everything was written to it: all of Kafka's clients do so at once."""
 
@@ -67,8 +69,14 @@ class HalfClose(asyncio.BufferedProtocol):
 
     def _look(self) -> None:
         """Close the connection if the client has received everything and does not close; cut it if it does not read."""
-        if self._lost is _ignore_loss:
-            return
+        try:
+            if self._lost is not _ignore_loss:
+                self._look_at_client()
+        except Exception as error:  # No other timer would end the connection.
+            report("half_close", error)
+            self._transport.abort()
+
+    def _look_at_client(self) -> None:
         self._left_s -= LINGER_S
         if self._left_s <= 0:
             self._transport.abort()

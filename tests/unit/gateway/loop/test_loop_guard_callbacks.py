@@ -13,44 +13,46 @@ from support.pages.source_tree import ROOT
 TESTS = "tests/kafka/operations/test_internal_errors.py"
 ROUTES = "tests/kafka/operations/test_errors_of_routes.py"
 BACKGROUND = "tests/kafka/operations/test_errors_in_background.py"
+BUGS = "tests/unit/gateway/clients/test_client_connection_bugs.py"
+SPLIT = "tests/unit/gateway/routing/test_straight_relay_split.py"
+RELOAD = "tests/unit/gateway/reload/test_reloader.py"
+STREAM = "tests/unit/gateway/sockets/test_socket_stream.py"
 
 AWAITED = "the code that waits for the task gets its exception"
 ENTERED = "`accepted_socket.enter` catches all"
 GUARDED = "calls what catches its own exceptions, and nothing else"
 GIVEN = "what is given to it: each giver is in this list, or catches its own exceptions"
 STARTED = "ends a process that could not start, or whose supervisor is gone"
-SOCKET = "the connection is lost when it raises, as its transport ends with any error of a protocol"
 
 REASONS = {
     "admin/admin_port.py: _serve": "a task of asyncio's streams; it reports all but lost connections",
-    "brokers/broker_connection.py: BrokerConnection.buffer_updated": SOCKET,
-    "brokers/broker_connection.py: BrokerConnection.connection_lost": "of a client that is told, `end` catches all",
+    "brokers/broker_connection.py: BrokerConnection.buffer_updated": BUGS,
     "brokers/broker_connection.py: BrokerConnection.connection_made": TESTS,
-    "brokers/broker_connection.py: BrokerConnection.pause_writing": "reaches the writer, a client's or a route's",
-    "brokers/broker_connection.py: BrokerConnection.resume_writing": SOCKET,
+    "brokers/broker_connection.py: BrokerConnection.pause_writing": BUGS,
+    "brokers/broker_connection.py: BrokerConnection.resume_writing": BUGS,
     "brokers/broker_connection.py: _login_ends": GUARDED,
     "brokers/broker_connection.py: lambda: BrokerConnection(client)": AWAITED,
     "brokers/clusters.py: _discover": AWAITED,
     "brokers/topic_look_ups.py: _release": "sets results of futures that have none",
     "clients/client_connection.py: ClientConnection.buffer_updated": TESTS + " client_frames",
-    "clients/client_connection.py: ClientConnection.connection_lost": GUARDED,
+    "clients/client_connection.py: ClientConnection.connection_lost": TESTS + " end",
     "clients/client_connection.py: ClientConnection.connection_made": TESTS,
-    "clients/client_connection.py: ClientConnection.pause_writing": "reaches the writer, whose connection ends",
-    "clients/client_connection.py: ClientConnection.resume_writing": SOCKET,
+    "clients/client_connection.py: ClientConnection.pause_writing": BUGS,
+    "clients/client_connection.py: ClientConnection.resume_writing": BUGS,
     "clients/client_connection.py: _catch_up": GUARDED,
     "clients/client_handshake.py: ClientHandshake.buffer_updated": TESTS + " _read_on",
     "clients/client_handshake.py: ClientHandshake.connection_lost": TESTS,
     "clients/client_handshake.py: ClientHandshake.connection_made": TESTS,
     "clients/client_handshake.py: ClientHandshake.get_buffer": "returns memory",
     "clients/client_handshake.py: departures.add": GIVEN,
-    "clients/listener.py: TurnedAway.connection_made": ENTERED,
+    "clients/listener.py: TurnedAway.connection_made": TESTS,
     "clients/open_tenants.py: call": "tests/unit/forwarding/test_rooms.py test_a_waiter_that_fails",
     "clients/probation.py: go_on": "`ClientConnection._go_on`, which ends the connection",
     "exchange/gateway_exchange.py: _read": AWAITED,
     "exchange/gateway_exchange.py: _write": AWAITED,
     "gateway.py: _reload_in": "begins a task",
     "gateway.py: _serve": STARTED,
-    "gateway.py: reloader.reload": "reports all, and refuses the configuration",
+    "gateway.py: reloader.reload": RELOAD + " test_a_bug_is_reported_and_refuses_the_configuration",
     "gateway.py: tell": "sets an event",
     "issuers/identity_providers.py: callback": GIVEN,
     "issuers/jwks.py: callback": GIVEN,
@@ -63,21 +65,24 @@ REASONS = {
     "routing/fetch_polls.py: _look": ROUTES + " _complete",
     "routing/route_turns.py: _go_on": "each request catches its own exceptions",
     "routing/router.py: _look_up": ROUTES + " look_up",
-    "routing/router.py: deliver": "ends the client's connection (straight_relay.pyx)",
+    "routing/router.py: deliver": SPLIT + " test_a_bug_where_answers_are_delivered_ends_the_client",
     "routing/share_requests.py: _give_up": "its step catches all (`_do`)",
-    "routing/split_requests.py: router.deliver": "ends the client's connection (straight_relay.pyx)",
-    "routing/straight_relay.pyx: complete": "ends the client's connection",
-    "routing/straight_relay.pyx: deliver": "ends the client's connection",
-    "sockets/half_close.py: HalfClose.connection_lost": GUARDED,
-    "sockets/half_close.py: _look": "closes a socket; the timeout of the connection's end aborts it",
+    "routing/split_requests.py: router.deliver": SPLIT
+    + " test_a_bug_where_answers_are_delivered_ends_the_client",
+    "routing/straight_relay.pyx: complete": SPLIT
+    + " test_a_bug_where_a_large_answer_is_completed_ends_the_client",
+    "routing/straight_relay.pyx: deliver": SPLIT + " test_a_bug_where_answers_are_delivered_ends_the_client",
+    "sockets/half_close.py: HalfClose.connection_lost": TESTS + " end",
     "sockets/half_close.py: _pace": GUARDED,
     "sockets/ports.py: _watch": "watches a socket",
     "sockets/read_turns.pyx: begin_turn": "each socket's errors end that connection",
     "sockets/socket_stream.pyx: abort": "closes the socket",
     "sockets/socket_stream.pyx: tell": "calls `connection_lost`, each in this list",
     "sockets/socket_watch.pyx: _raise": "raises in the event loop what must end the process",
-    "sockets/socket_watch.pyx: on_readable": SOCKET,
-    "sockets/socket_watch.pyx: on_writable": SOCKET,
+    "sockets/socket_watch.pyx: on_readable": STREAM
+    + " test_what_a_protocol_does_not_catch_ends_it_and_is_told",
+    "sockets/socket_watch.pyx: on_writable": STREAM
+    + " test_what_a_protocol_does_not_catch_when_there_is_room",
     "sources/child_process.py: reap": "closes what a process that has ended leaves behind",
     "sources/dek_source.py: lambda _: self._asked.pop(key, None)": "removes a key",
     "sources/quarantine_source.py: topic.close": "closes connections that nothing waits for",

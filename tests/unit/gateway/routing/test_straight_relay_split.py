@@ -2,10 +2,15 @@
 
 import pytest
 
+from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.routing.route_turns import AT_ONCE as ROUTED_AT_ONCE
+from bifrost.gateway.routing.router import Router
+from bifrost.routes.split_request import MANY_ITEMS
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.error_codes import ErrorCode
+from support.gateways.in_process import raise_bug
 from support.stage.fake_transport import framed
+from unit.gateway.routing import routed
 from unit.gateway.routing.routed import PARTITIONS, RoutedLine
 from unit.gateway.routing.test_straight_relay import AT_ONCE, FIRST, SECOND, played
 
@@ -86,3 +91,31 @@ def test_records_do_not_wait_for_the_answer(
         assert line.codes(3) == [wanted, 0 if code is None else code][: len(partitions)]
 
     played(scenario, monkeypatch)
+
+
+def test_a_bug_where_answers_are_delivered_ends_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        line.send(line.heartbeat(), line.empty_fetch())
+        monkeypatch.setattr(ClientConnection, "flush", raise_bug)
+        await line.turns()
+        for one in line.brokers.values():
+            one.read()
+            one.answer()
+        await line.turns()
+
+        assert line.client.is_closed
+
+    assert played(scenario, monkeypatch).gateway.ends == {CloseReason.INTERNAL_ERROR: 1}
+
+
+def test_a_bug_where_a_large_answer_is_completed_ends_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(line: RoutedLine) -> None:
+        monkeypatch.setattr(routed, "PARTITIONS", 2 * MANY_ITEMS)
+        line.learn("orders")
+        line.send(line.produce(*range(MANY_ITEMS + 1)))
+        monkeypatch.setattr(Router, "join", raise_bug)
+        await line.finish(lambda: line.connection.has_ended)
+
+        assert line.take_answers() == []
+
+    assert played(scenario, monkeypatch).gateway.ends == {CloseReason.INTERNAL_ERROR: 1}

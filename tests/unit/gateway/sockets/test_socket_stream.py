@@ -175,6 +175,24 @@ class TestWriting:
         line.loop.writer()
         assert line.protocol.told == ["pause", "resume"]
 
+    def test_what_a_protocol_does_not_catch_when_there_is_room(self, line: Line) -> None:
+        def fail() -> None:
+            raise KeyError("a defect")
+
+        line.protocol.resume_writing = fail  # type: ignore[method-assign]
+        line.stream.set_write_buffer_limits(high=1)
+        line.socket.room = 0
+        line.stream.write(b"ab")
+
+        line.socket.room = 2
+        assert line.loop.writer is not None
+        with pytest.raises(KeyError):
+            line.loop.writer()
+        line.loop.turn()
+
+        assert isinstance(line.protocol.told[-1][1], KeyError)  # type: ignore[index]
+        assert (line.loop.reader, line.loop.writer, line.socket.calls) == (None, None, ["close"])
+
     def test_a_failure_ends_it_once(self, line: Line) -> None:
         line.socket.failure = ssl.SSLError("gone")
         line.stream.write(b"a")
