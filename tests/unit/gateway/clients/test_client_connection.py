@@ -1,5 +1,6 @@
 """The shell around a session: whom it reads, when it connects, what it looks up. Real sockets: tests/kafka."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from support.stage.fake_transport import framed, receive
 from support.stage.messages import fetch, topic_id
 from support.stage.playbook import request_frame, response_frame
 
-from .line import HEARTBEAT, FakeGateway, Line, authenticated, connected, played, settled
+from .line import HEARTBEAT, FakeCluster, FakeGateway, Line, authenticated, connected, played, settled
 
 OWN = topic_id(physical_name("acme", "orders"))
 
@@ -142,6 +143,41 @@ def test_topic_ids_are_looked_up_while_nothing_is_read() -> None:
         assert gateway.cluster.asked == [{OWN}]
         assert len(line.broker_side.transport.take_frames()) == 1
         assert line.client.reading
+
+    played(scenario)
+
+
+def test_a_connection_never_has_two_look_ups_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget of a tenant alone bounds them (forwarding/look_up_turns.py): requests wait, and answers do."""
+    under_way: list[int] = []
+    look_up = FakeCluster.look_up
+
+    async def counted(self: FakeCluster, *arguments: Any) -> None:
+        under_way.append(under_way[-1] + 1 if under_way else 1)
+        await look_up(self, *arguments)
+        under_way.append(under_way[-1] - 1)
+
+    monkeypatch.setattr(FakeCluster, "look_up", counted)
+
+    async def scenario(gateway: FakeGateway) -> None:
+        gateway.cluster.may_answer.clear()
+        line = authenticated(gateway)
+        line.send(messages.OffsetFetchRequest(groups=[{"group_id": "g", "topics": None}]), 10)
+        await settled()
+        group = {"group_id": physical_name("acme", "g"), "topics": [{"topic_id": OWN, "partitions": []}]}
+
+        ids = [topic_id(f"{number}") for number in range(5)]
+        frames = [request_frame(fetch(one), 13, 4 + number) for number, one in enumerate(ids)]
+        receive(line.connection, framed(*frames))
+        line.answer(response_frame(messages.OffsetFetchResponse(groups=[group]), 10, 3))
+        for _ in range(20):
+            await settled()
+            gateway.cluster.may_answer.set()
+            await asyncio.sleep(0)
+            gateway.cluster.may_answer.clear()
+
+        assert len(gateway.cluster.asked) > len(ids)
+        assert max(under_way) == 1
 
     played(scenario)
 
