@@ -7,11 +7,16 @@ import time
 
 import pytest
 
-from bifrost.wire.messages import HeartbeatRequest
+from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.load import ITEM_NS
+from bifrost.tenancy.topic_pages import FIRST_PAGE
+from bifrost.wire.api_keys import ApiKey
+from bifrost.wire.messages import HeartbeatRequest, MetadataRequest
 from support.clients.pinging import pinging
 from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_operations import create_topic
 from support.gateways.admin_port import value
-from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_fixtures import StartGateway, UniqueName
 
 pytestmark = pytest.mark.skipif("BIFROST_WORKERS" in os.environ, reason="each worker counts by itself")
 
@@ -23,16 +28,18 @@ MOST = 400 * SECONDS
 BURST = 20 + DEPTH
 
 
-def answered_in(client: RawClient, seconds: float) -> int:
-    """Send heartbeats, several in flight, and return how many were answered."""
-    frame = request_frame(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4, 1)
+HEARTBEAT = request_frame(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4, 1)
+
+
+def answered_in(client: RawClient, seconds: float, frame: bytes = HEARTBEAT, depth: int = DEPTH) -> int:
+    """Send a request again and again, several in flight, and return how many were answered."""
     count, until = 0, time.monotonic() + seconds
-    client.send_bytes(frame * DEPTH)
+    client.send_bytes(frame * depth)
     while time.monotonic() < until:
         client.receive_frame()
         client.send_bytes(frame)
         count += 1
-    for _ in range(DEPTH):
+    for _ in range(depth):
         client.receive_frame()
     return count
 
@@ -58,3 +65,25 @@ def test_a_tenant_beside_others_has_its_share_of_the_brokers_time(start_gateway:
     assert again > 2 * beside
     assert waits("acme") > 0
     assert len(taken) > 50
+
+
+@pytest.mark.needs_api(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+def test_what_the_gateway_asks_for_by_itself_is_of_the_tenants_share(
+    start_gateway: StartGateway, unique: UniqueName
+) -> None:
+    """Metadata of all topics makes it ask for a page of the list before."""
+    gateway = start_gateway(limits={"broker_time_percent": PERCENT})
+    frame, depth = request_frame(MetadataRequest(topics=None), 12, 1), 3
+    both_ns = 2 * broker_cost_ns(ApiKey.METADATA) + FIRST_PAGE * ITEM_NS
+
+    with RawClient.authenticated(gateway.broker_endpoint("initech")) as client:
+        create_topic(client, unique("listed"), 1)
+        alone = answered_in(client, SECONDS, frame, depth)
+        with pinging(gateway, "globex"):
+            time.sleep(0.2)
+            beside = answered_in(client, SECONDS, frame, depth)
+
+    most = SECONDS * 1e9 * PERCENT / 100 / both_ns
+    assert beside <= 1.2 * most + depth
+    assert beside >= most / 4, "it has its share"
+    assert alone > 2 * beside

@@ -24,10 +24,13 @@ import structlog
 from bifrost.filters.api_versions import OfferedVersions
 from bifrost.filters.topics.automatic_creation import CAN_FORBID_CREATION
 from bifrost.filters.topics.metadata_ids import BY_ID
+from bifrost.forwarding.in_flight_limits import InFlightLimits
+from bifrost.forwarding.load import Load
 from bifrost.forwarding.look_up_turns import LISTING_COST, LOOK_UPS_LIMIT
 from bifrost.gateway.brokers.broker_client import BrokerClient
 from bifrost.gateway.errors import BrokerError
 from bifrost.gateway.loop.look_up_line import LookUpLine
+from bifrost.session.topics.asked_items import request_cost_ns
 from bifrost.session.topics.counted_topics import CountedTopics
 from bifrost.session.topics.named_topics import named_topics
 from bifrost.session.topics.own_topics import (
@@ -68,6 +71,8 @@ class _Waiter:
     counts: bool
     """Whether it waits for the number of its tenant's topics and partitions, not for IDs."""
     done: asyncio.Future[None]
+    load: Load
+    """Its tenant's, which is charged with the requests."""
 
     @property
     def is_served(self) -> bool:
@@ -125,32 +130,32 @@ class TopicLookUps:
         self._broker: _Broker | None = None
         self._all_until_ms = 0
 
-    async def look_up(
-        self, namespace: Namespace, topic_ids: frozenset[bytes], hits: Counter[tuple[str, str]]
-    ) -> None:
+    async def look_up(self, namespace: Namespace, topic_ids: frozenset[bytes], loads: InFlightLimits) -> None:
         """Learn which of these IDs are topics of a tenant.
 
         Args:
             namespace: the tenant's namespace.
             topic_ids: the unknown IDs; more than FEW_IDS of them stand for any number.
-            hits: counts that the tenant waits because its budget is spent.
+            loads: count that the tenant waits because its budget is spent; its own pays for the requests.
         Raises:
             BrokerError: no broker answered, or the tenant's turn did not come in time.
         """
-        await self._wait(_Waiter(namespace, topic_ids, False, _future()), hits)
+        await self._wait(
+            _Waiter(namespace, topic_ids, False, _future(), loads.load(namespace.tenant)), loads.hits
+        )
 
-    async def count(self, namespace: Namespace, hits: Counter[tuple[str, str]]) -> None:
+    async def count(self, namespace: Namespace, loads: InFlightLimits) -> None:
         """Count the topics and partitions of a tenant and update its bounds, unless that was just done.
 
         Args:
             namespace: the tenant's root namespace, which has all its topics.
-            hits: as for `look_up`.
+            loads: as for `look_up`.
         Raises:
             BrokerError: as `look_up`.
         """
-        waiter = _Waiter(namespace, frozenset(), True, _future())
+        waiter = _Waiter(namespace, frozenset(), True, _future(), loads.load(namespace.tenant))
         if not waiter.is_served:
-            await self._wait(waiter, hits)
+            await self._wait(waiter, loads.hits)
 
     async def _wait(self, waiter: _Waiter, hits: Counter[tuple[str, str]]) -> None:
         tenant = waiter.namespace.tenant
@@ -229,6 +234,7 @@ class TopicLookUps:
         asked = [os.urandom(16) if self._topic_ids.name_of(one) is not None else one for one in wanted]
         topics = [MetadataRequest.MetadataRequestTopic(topic_id=one, name=None) for one in asked]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        waiters[0].load.broker_left_ns -= request_cost_ns(request)
         self._learn((await self._ask(request, version, named_topics)).topics)
         loop.call_at(began + EVEN_S, _release, waiters)
 
@@ -247,7 +253,9 @@ class TopicLookUps:
 
     async def _count_on(self, tenant: str, listing: _Listing, topics: CountedTopics) -> None:
         """Ask for the next part of a list with partitions."""
-        is_complete = await self._ask(*topics.request(), topics.receive)
+        request, version = topics.request()
+        listing.waiters[0].load.broker_left_ns -= request_cost_ns(request)
+        is_complete = await self._ask(request, version, topics.receive)
         self._learn(topics.topic_ids)
         if is_complete:
             assert listing.namespace.bounds is not None
@@ -263,7 +271,9 @@ class TopicLookUps:
         namespace, is_of_all = listing.namespace, isinstance(listing.topics, AllTopics)
         is_complete = is_of_all and self._now_ms() < self._all_until_ms
         if not is_complete:
-            found = await self._ask(*listing.topics.request(), named_topics)
+            request, version = listing.topics.request()
+            listing.waiters[0].load.broker_left_ns -= request_cost_ns(request)
+            found = await self._ask(request, version, named_topics)
             if is_of_all and len(found.topics) <= MAX_TOPIC_IDS // 2:
                 self._learn(found.topics)
                 self._all_until_ms = self._now_ms() + ALL_TOPICS_FOR_MS

@@ -105,16 +105,16 @@ class WayToBroker:
         Raises:
             BrokerError: the cluster could not be asked.
         """
-        hits = self._gateway.shared.lanes.in_flight_limits.hits
+        loads = self._gateway.shared.lanes.in_flight_limits
         namespace = self._session.virtual_cluster.namespace
         match need:
             case TopicIds():
-                await self.cluster.look_ups.look_up(namespace, need.ids, hits)
+                await self.cluster.look_ups.look_up(namespace, need.ids, loads)
             case TopicCount():
                 root = self._gateway.shared.virtual_clusters.of_tenant(namespace.tenant)
                 if root is None:
                     raise BrokerError(f"tenant {namespace.tenant} is not in the configuration any more")
-                await self.cluster.look_ups.count(root.namespace, hits)
+                await self.cluster.look_ups.count(root.namespace, loads)
             case StateChange():
                 state = self._gateway.state
                 if state is None:

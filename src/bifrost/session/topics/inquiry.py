@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from bifrost.forwarding.lane import Awaited, Lane
 from bifrost.session.in_flight import Buffer, InFlight
+from bifrost.session.topics.asked_items import items_cost_ns
 from bifrost.tenancy.namespace import Namespace
 from bifrost.wire import headers
 from bifrost.wire.codec import encode
@@ -62,6 +63,8 @@ class Inquiry:
 
     def _ask_all(self, requests: Sequence[tuple[Message, int]]) -> list[Buffer]:
         """Return the frames of several, each given with its version, and await the answers."""
+        for message, _ in requests:
+            self._charge(message)
         # `encode` may pause; before it is done no other code may see that an answer is awaited.
         frames: list[Buffer] = [self._frame(message, version) for message, version in requests]
         assert self._lane is not None
@@ -69,6 +72,14 @@ class Inquiry:
         for _ in frames:
             self._in_flight.await_broker(Awaited(self._correlation_id, self._lane, self))
         return frames
+
+    def _charge(self, message: Message) -> None:
+        """Charge what a request names, or its page, to the tenant's time at the brokers.
+
+        The rest of its price is charged when its answer is awaited, or when it is sent.
+        """
+        assert self._lane is not None
+        self._lane.load.broker_left_ns -= items_cost_ns(message)
 
     def _frame(self, message: Message, version: int) -> bytes:
         """Return the frame of a request."""

@@ -125,6 +125,8 @@ class TopicListing(Inquiry):
             ask_by_name(exchange, request, names)
         else:
             self._describe_by_name(request, names)
+        if request.topics:  # The client named none, so these are not charged yet.
+            self._charge(request)
 
     def _is_about_all(self, plan: Plan, request: Any) -> bool:
         """Whether a request is for all topics, and the gateway needs their names."""

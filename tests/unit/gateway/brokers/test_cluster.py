@@ -1,7 +1,6 @@
 """What the gateway knows of the physical cluster, asked of brokers that are played by the test."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -390,7 +389,9 @@ def test_versions_are_asked_for_as_clients_do(brokers: Brokers, newest: int, ask
     brokers.newest_api_versions = newest
 
     async def scenario(cluster: Cluster, _ids: TopicIds) -> None:
-        await cluster.look_ups.look_up(Stage().namespaces["initech"], frozenset({ONE}), Counter())
+        await cluster.look_ups.look_up(
+            Stage().namespaces["initech"], frozenset({ONE}), Stage().shared.lanes.in_flight_limits
+        )
 
     played(scenario)
     versions = [version for _, version, one in brokers.asked if one.SCHEMA.name == "ApiVersionsRequest"]

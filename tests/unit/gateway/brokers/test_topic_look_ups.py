@@ -1,7 +1,6 @@
 """Look-ups of topic IDs at a broker that is played by the test."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -9,11 +8,16 @@ from typing import Any
 import pytest
 
 from bifrost.filters.api_versions import OfferedVersions, offered_versions
+from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.load import ITEM_NS
 from bifrost.forwarding.look_up_turns import LOOK_UPS_LIMIT, TENANT_BURST
 from bifrost.gateway.brokers import topic_look_ups as module
 from bifrost.gateway.brokers.topic_look_ups import TopicLookUps
 from bifrost.gateway.errors import BrokerError
+from bifrost.session.topics.own_topics import LARGEST_PAGE
 from bifrost.tenancy.topic_ids import FEW_IDS
+from bifrost.tenancy.topic_pages import FIRST_PAGE
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
@@ -22,7 +26,6 @@ from support.stage.playbook import response_frame
 from support.stage.stage import TENANTS, WITHOUT_TOPIC_PAGES, Stage, broker_versions
 
 MANY = frozenset(number.to_bytes(16, "big") for number in range(1, FEW_IDS + 2))
-Hits = Counter[tuple[str, str]]
 
 
 class FakeBroker:
@@ -101,13 +104,13 @@ class Scene:
         self.stage = Stage({name: replace(one, max_topics=1_000) for name, one in TENANTS.items()})
         self.broker = FakeBroker(*(names or OURS))
         self.look_ups = TopicLookUps(self.broker.connect, self.stage.topic_ids, lambda: self.stage.now_ms)
-        self.hits: Hits = Counter()
+        self.loads = self.stage.shared.lanes.in_flight_limits
 
     async def look_up(self, tenant: str, *ids: bytes) -> None:
-        await self.look_ups.look_up(self.stage.namespaces[tenant], frozenset(ids), self.hits)
+        await self.look_ups.look_up(self.stage.namespaces[tenant], frozenset(ids), self.loads)
 
     async def count(self, tenant: str) -> None:
-        await self.look_ups.count(self.stage.namespaces[tenant], self.hits)
+        await self.look_ups.count(self.stage.namespaces[tenant], self.loads)
 
     def topics(self, tenant: str) -> int:
         """How many topics the tenant's bounds know of."""
@@ -260,14 +263,14 @@ def test_a_tenant_that_has_spent_its_budget_waits_while_others_do_not() -> None:
     async def scenario(scene: Scene) -> None:
         for number in range(int(TENANT_BURST)):
             await scene.look_up("initech", number.to_bytes(16, "little"))
-        assert scene.hits == {}
+        assert scene.loads.hits == {}
         attack = asyncio.create_task(scene.look_up("initech", b"an unknown topic"))
         await asyncio.sleep(0.03)
 
         await scene.look_up("acme", b"an unknown topic")
 
         assert not attack.done()
-        assert scene.hits == {(LOOK_UPS_LIMIT, "initech"): 1}
+        assert scene.loads.hits == {(LOOK_UPS_LIMIT, "initech"): 1}
         scene.stage.now_ms += 20
         await attack
 
@@ -396,5 +399,24 @@ def test_no_count_is_taken_for_known_where_no_broker_answers() -> None:
         bounds = scene.stage.namespaces["initech"].bounds
         assert bounds is not None
         assert not bounds.is_counted
+
+    played(scenario)
+
+
+def test_what_is_asked_for_is_charged_to_the_tenants_time_at_the_brokers() -> None:
+    async def scenario(scene: Scene) -> None:
+        load, other = scene.loads.load("initech"), scene.loads.load("acme")
+        before_ns = load.broker_left_ns, other.broker_left_ns
+
+        await scene.look_up("initech", b"an unknown topic", b"and another one.")
+        by_id_ns = broker_cost_ns(ApiKey.METADATA) + 2 * ITEM_NS
+        assert before_ns[0] - load.broker_left_ns == by_id_ns
+        await scene.look_up("initech", *MANY)
+        page_ns = broker_cost_ns(ApiKey.DESCRIBE_TOPIC_PARTITIONS) + FIRST_PAGE * ITEM_NS
+        assert before_ns[0] - load.broker_left_ns == by_id_ns + page_ns
+        await scene.count("initech")
+        page_ns += broker_cost_ns(ApiKey.DESCRIBE_TOPIC_PARTITIONS) + LARGEST_PAGE * ITEM_NS
+        assert before_ns[0] - load.broker_left_ns == by_id_ns + page_ns
+        assert before_ns[1] == other.broker_left_ns
 
     played(scenario)

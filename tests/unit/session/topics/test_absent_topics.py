@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.load import ITEM_NS
 from bifrost.session.close_reason import CloseReason
+from bifrost.wire.api_keys import ApiKey
 from support.physical_names import physical_name, prefix_of
 from support.stage.hasty_turns import HastyTurns, pausing_everywhere
 from support.stage.messages import metadata, metadata_of
@@ -109,3 +112,13 @@ def test_it_may_pause_wherever_it_can(stage: Stage, count: int) -> None:
         assert (
             book >> broker_answers(metadata_of(*physical)) << to_client(metadata_of(*names, tenant="initech"))
         )
+
+
+def test_the_names_that_are_asked_for_are_charged_to_the_brokers_time() -> None:
+    stage = Stage({**TENANTS, "acme": replace(TENANTS["acme"], allowed_topics=None, max_topics=2)})
+    load = stage.shared.lanes.in_flight_limits.load("acme")
+    before_ns, names = load.broker_left_ns, [f"n{number}" for number in range(500)]
+
+    assert stage.play() >> client_sends(metadata(*names), 12) << to_broker(forbidding(*names))
+
+    assert before_ns - load.broker_left_ns == broker_cost_ns(ApiKey.METADATA) + len(names) * ITEM_NS

@@ -2,12 +2,15 @@
 
 import pytest
 
+from bifrost.forwarding.broker_costs import broker_cost_ns
+from bifrost.forwarding.load import ITEM_NS
 from bifrost.session.close_reason import CloseReason
 from bifrost.session.topics import topic_listing
 from bifrost.state.state_key import StateKey
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.namespaces.alias_table import KIND
 from bifrost.tenancy.topic_pages import FIRST_PAGE, LISTED_LIMIT, PASSES
+from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name, prefix_of
 from support.stage import messages
@@ -319,3 +322,18 @@ def test_pages_of_partitions_need_no_list_without_moved_topics(stage: Stage) -> 
     assert (
         stage.play("initech") >> client_sends(described()) << to_broker(described(cursor=(PREFIX + "-", 0)))
     )
+
+
+def test_pages_and_the_names_that_they_find_are_charged_to_the_brokers_time(stage: Stage) -> None:
+    load = stage.shared.lanes.in_flight_limits.load("initech")
+    before_ns = load.broker_left_ns
+
+    book = asks(stage)
+    price_ns = broker_cost_ns(ApiKey.METADATA)
+    assert before_ns - load.broker_left_ns == price_ns + FIRST_PAGE * ITEM_NS
+    book >> broker_answers(page(PREFIX + "a", PREFIX + "b", cursor=PREFIX + "c"))
+    book << to_broker(page_from(PREFIX + "c", 2 * FIRST_PAGE))
+    assert before_ns - load.broker_left_ns == 2 * price_ns + 3 * FIRST_PAGE * ITEM_NS
+
+    book >> broker_answers(page(PREFIX + "c")) << to_broker(named("a", "b", "c"))
+    assert before_ns - load.broker_left_ns == 3 * price_ns + (3 * FIRST_PAGE + 3) * ITEM_NS
