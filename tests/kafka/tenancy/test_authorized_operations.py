@@ -8,7 +8,8 @@ and DESCRIBE_CONFIGS of the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -17,24 +18,30 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     AlterConfigsRequest,
     AlterPartitionReassignmentsRequest,
+    AlterShareGroupOffsetsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteGroupsRequest,
     DeleteRecordsRequest,
+    DeleteShareGroupOffsetsRequest,
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
     DescribeLogDirsRequest,
+    DescribeShareGroupOffsetsRequest,
     DescribeTopicPartitionsRequest,
     FetchRequest,
     IncrementalAlterConfigsRequest,
     InitProducerIdRequest,
     MetadataRequest,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
 )
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import fetch_request, metadata_of, produce_request
@@ -51,6 +58,8 @@ TENANTS = ["acme", "globex", "initech"]
 
 Attempt = Callable[[RawClient, str], int]
 """Does something to a topic or a group of this name, and returns the error code."""
+Attempts = Mapping[int, Sequence[Attempt]]
+"""The requests that need an operation, by the operation."""
 
 
 def read_topic(client: RawClient, name: str) -> int:
@@ -118,15 +127,15 @@ def alter_configs(kind: int, config: str, value: str) -> Attempt:
     return attempt
 
 
-TOPIC_ATTEMPTS: Mapping[int, Attempt] = {
-    READ: read_topic,
-    WRITE: write_topic,
-    CREATE: create_the_topic,
-    ALTER: alter_topic,
-    DESCRIBE: describe_topic,
-    DESCRIBE_CONFIGS: describe_configs(TOPIC),
-    ALTER_CONFIGS: alter_configs(TOPIC, "retention.ms", "12345678"),
-    DELETE: delete_the_topic,
+TOPIC_ATTEMPTS: Attempts = {
+    READ: [read_topic],
+    WRITE: [write_topic],
+    CREATE: [create_the_topic],
+    ALTER: [alter_topic],
+    DESCRIBE: [describe_topic],
+    DESCRIBE_CONFIGS: [describe_configs(TOPIC)],
+    ALTER_CONFIGS: [alter_configs(TOPIC, "retention.ms", "12345678")],
+    DELETE: [delete_the_topic],
 }
 """The last one ends the topic."""
 
@@ -147,12 +156,54 @@ def delete_the_group(client: RawClient, group: str) -> int:
     return int(result.error_code)
 
 
-GROUP_ATTEMPTS: Mapping[int, Attempt] = {
-    READ: read_group,
-    DESCRIBE: describe_the_group,
-    DESCRIBE_CONFIGS: describe_configs(GROUP),
-    ALTER_CONFIGS: alter_configs(GROUP, "consumer.session.timeout.ms", "50000"),
-    DELETE: delete_the_group,
+def delete_offsets(client: RawClient, group: str) -> int:
+    partition = OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
+    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic(name="orders", partitions=[partition])
+    answer = client.request(OffsetDeleteRequest(group_id=group, topics=[topic]), 0)
+    codes = [one.error_code for topic in answer.topics for one in topic.partitions]
+    return int(answer.error_code or max(codes))
+
+
+GROUP_ATTEMPTS: Attempts = {
+    READ: [read_group],
+    DESCRIBE: [describe_the_group],
+    DESCRIBE_CONFIGS: [describe_configs(GROUP)],
+    ALTER_CONFIGS: [alter_configs(GROUP, "consumer.session.timeout.ms", "50000")],
+    DELETE: [delete_offsets, delete_the_group],
+}
+"""The last one ends the group."""
+
+
+def alter_share_offsets(client: RawClient, group: str) -> int:
+    offered = AlterShareGroupOffsetsRequest
+    partition = offered.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+    topic = offered.AlterShareGroupOffsetsRequestTopic(topic_name="orders", partitions=[partition])
+    answer = client.request(offered(group_id=group, topics=[topic]), 0)
+    codes = [one.error_code for topic in answer.responses for one in topic.partitions]
+    return int(answer.error_code or max(codes))
+
+
+def describe_share_offsets(client: RawClient, group: str) -> int:
+    offered = DescribeShareGroupOffsetsRequest
+    asked = offered.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
+    version = client.newest(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS)
+    (result,) = client.request(offered(groups=[asked]), version).groups
+    return int(result.error_code)
+
+
+def delete_share_offsets(client: RawClient, group: str) -> int:
+    offered = DeleteShareGroupOffsetsRequest
+    topic = offered.DeleteShareGroupOffsetsRequestTopic(topic_name="orders")
+    answer = client.request(offered(group_id=group, topics=[topic]), 0)
+    return int(answer.error_code or max(one.error_code for one in answer.responses))
+
+
+SHARE_GROUP_ATTEMPTS: Attempts = {
+    READ: [alter_share_offsets],
+    DESCRIBE: [describe_share_offsets],
+    DESCRIBE_CONFIGS: [describe_configs(GROUP)],
+    ALTER_CONFIGS: [alter_configs(GROUP, "share.auto.offset.reset", "earliest")],
+    DELETE: [delete_share_offsets, delete_the_group],
 }
 
 
@@ -188,14 +239,14 @@ def write_idempotently(client: RawClient, _name: str) -> int:
     return int(client.request(request, 4).error_code)
 
 
-CLUSTER_ATTEMPTS: Mapping[int, Attempt] = {
-    CREATE: create_any_topic,
-    CLUSTER_ACTION: act_as_a_broker,
-    DESCRIBE_CONFIGS: lambda client, _name: describe_configs(BROKER)(client, "1"),
-    ALTER_CONFIGS: lambda client, _name: alter_configs(BROKER, "log.retention.ms", "1")(client, "1"),
-    IDEMPOTENT_WRITE: write_idempotently,
-    ALTER: alter_cluster,
-    DESCRIBE: describe_the_cluster,
+CLUSTER_ATTEMPTS: Attempts = {
+    CREATE: [create_any_topic],
+    CLUSTER_ACTION: [act_as_a_broker],
+    DESCRIBE_CONFIGS: [lambda client, _name: describe_configs(BROKER)(client, "1")],
+    ALTER_CONFIGS: [lambda client, _name: alter_configs(BROKER, "log.retention.ms", "1")(client, "1")],
+    IDEMPOTENT_WRITE: [write_idempotently],
+    ALTER: [alter_cluster],
+    DESCRIBE: [describe_the_cluster],
 }
 
 REFUSALS = {
@@ -205,12 +256,13 @@ REFUSALS = {
 }
 
 
-def check(client: RawClient, name: str, told: int, attempts: Mapping[int, Attempt]) -> None:
+def check(client: RawClient, name: str, told: int, attempts: Attempts) -> None:
     """Do everything, and compare with what was told."""
-    outcomes = {operation: attempt(client, name) for operation, attempt in attempts.items()}
+    outcomes = {one: [attempt(client, name) for attempt in some] for one, some in attempts.items()}
 
-    assert {code for code in outcomes.values() if code} <= REFUSALS, outcomes
-    assert {one for one, code in outcomes.items() if not code} == operations_in(told)
+    assert {code for codes in outcomes.values() for code in codes if code} <= REFUSALS, outcomes
+    assert {one for one, codes in outcomes.items() if not any(codes)} == operations_in(told)
+    assert all(len(set(codes)) == 1 for codes in outcomes.values()), outcomes
 
 
 def operations_in(bits: int) -> set[int]:
@@ -278,6 +330,31 @@ def test_the_same_is_told_of_a_group_of_the_new_kind(
     (described,) = client.request(request, 1).groups
 
     assert operations_in(described.authorized_operations) == set(GROUP_ATTEMPTS)
+
+
+@pytest.mark.needs_api(ApiKey.ALTER_SHARE_GROUP_OFFSETS)
+@pytest.mark.parametrize("tenant", TENANTS)
+def test_what_is_told_of_a_share_group_is_what_happens(
+    tenant: str, connect: Connect, fresh_topic: FreshTopic, unique: UniqueName
+) -> None:
+    fresh_topic(tenant, "orders")
+    client, group = connect(tenant), unique("shared")
+    member, version = "b3BlcmF0aW9ucy1tZW1iZQ", client.newest(ApiKey.SHARE_GROUP_HEARTBEAT)
+    for epoch in (0, -1):
+        beat = ShareGroupHeartbeatRequest(
+            group_id=group, member_id=member, member_epoch=epoch, subscribed_topic_names=["orders"]
+        )
+        assert client.request(beat, version).error_code == ErrorCode.NONE
+    # The coordinator makes the state of the partitions in the background; until then there are no offsets to delete.
+    deadline = time.monotonic() + 20
+    while alter_share_offsets(client, group):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+    request = ShareGroupDescribeRequest(group_ids=[group], include_authorized_operations=True)
+    (described,) = client.request(request, client.newest(ApiKey.SHARE_GROUP_DESCRIBE)).groups
+
+    check(client, group, described.authorized_operations, SHARE_GROUP_ATTEMPTS)
 
 
 @pytest.mark.parametrize("tenant", TENANTS)
