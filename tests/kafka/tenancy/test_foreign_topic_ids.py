@@ -239,3 +239,40 @@ def test_topic_created_later_is_found_by_its_id(
     (topic,) = globex.request(metadata_by_id([topic_id]), 12).topics
 
     assert (topic.error_code, topic.name) == (ErrorCode.NONE, "made-elsewhere")
+
+
+@pytest.mark.parametrize("tenant", ["acme", "initech"])
+@pytest.mark.parametrize("version", [10, 11])
+@pytest.mark.parametrize("of", ["foreign", "internal", "absent", "own"])
+@pytest.mark.parametrize("has_name", [True, False], ids=["with a name", "without"])
+def test_an_id_in_metadata_before_they_are_allowed_is_refused_as_by_the_broker(
+    tenant: str,
+    version: int,
+    of: str,
+    has_name: bool,
+    connect: Connect,
+    foreign_ids: list[bytes],
+    direct: RawClient,
+) -> None:
+    """Sent on, a foreign ID would come back beside the name of an own topic."""
+    client, physical = connect(tenant), physical_name(tenant, "orders")
+    ids = {"absent": os.urandom(16), "foreign": foreign_ids[0], "internal": foreign_ids[1]}
+    topic_id = topic_id_of(client, "orders") if of == "own" else ids[of]
+
+    def asking(name: str) -> Message:
+        new = MetadataRequest.MetadataRequestTopic
+        topics = [new(name=name), new(name=name if has_name else None, topic_id=topic_id)]
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+    seen = client.request(asking("orders"), version)
+    expected = direct.request(asking(physical), version)
+
+    for topic in expected.topics:
+        topic.name = "orders" if topic.name == physical else topic.name
+    assert seen.topics == expected.topics
+    assert {topic.error_code for topic in seen.topics} == {ErrorCode.INVALID_REQUEST}
+    assert (seen.brokers, seen.cluster_id, seen.controller_id) == (
+        expected.brokers,
+        expected.cluster_id,
+        expected.controller_id,
+    )
