@@ -276,3 +276,9 @@ def test_an_id_in_metadata_before_they_are_allowed_is_refused_as_by_the_broker(
         expected.cluster_id,
         expected.controller_id,
     )
+    # Nothing was learned from it: the ID is not taken for that of the name beside it.
+    (by_id,) = client.request(metadata_by_id([topic_id]), 12).topics
+    assert (by_id.error_code, by_id.name) == (
+        (ErrorCode.NONE, "orders") if of == "own" else (ErrorCode.UNKNOWN_TOPIC_ID, None)
+    )
+    assert topic_id_of(client, "orders") == topic_id_of(direct, physical)
