@@ -7,7 +7,7 @@ it on, and where there is none names are such as no topic can have.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from bench.frames import CLIENT_ID, record_batch
@@ -103,31 +103,39 @@ class _Writer:
         self.names = BAD_NAME if version < _CREATES.get(schema.name, 0) else NAME
         places = max(_count_places(schema.fields, version, shape, self._flexible, 0), 1)
         self._share = size // places
+        self._is_in_tag = False
+        """Whether a known tagged field is written: there lists and strings are long instead of tagged fields."""
 
     def struct(self, fields: tuple[Field, ...], depth: int) -> bytes:
-        parts = [
-            self._field(one, depth)
-            for one in fields
-            if self._version in one.versions and not one.is_tagged(self._version)
-        ]
+        present = [one for one in fields if self._version in one.versions]
+        parts = [self._field(one, depth) for one in present if not one.is_tagged(self._version)]
         if self._flexible:
-            parts.append(self.tags() if self._shape is Shape.TAGS else b"\0")
+            is_full = self._shape is Shape.TAGS and not self._is_in_tag
+            parts.append(self.tags(present) if is_full else b"\0")
         return b"".join(parts)
 
-    def tags(self) -> bytes:
-        """Return as many tagged fields as find room, of a byte each."""
-        return tagged_fields(self._share)
+    def tags(self, fields: list[Field]) -> bytes:
+        """Return the known tagged fields, as large as can be, and as many others as find room, of a byte each."""
+        known = [(one.tag or 0, self._tag(one)) for one in fields if one.is_tagged(self._version)]
+        return tagged_fields(self._share, sorted(known))
+
+    def _tag(self, field: Field) -> bytes:
+        self._is_in_tag = True
+        content = self._field(field, 0)
+        self._is_in_tag = False
+        return content
 
     def _field(self, field: Field, depth: int) -> bytes:
         if not field.is_array:
             if field.type is FieldType.STRUCT:
                 present = b"\x01" if self._version in field.nullable else b""
                 return present + self.struct(field.fields, depth)
-            return self._scalar(field)
+            return self._scalar(field, is_long=self._is_in_tag and depth == 0)
         element = (
             self.struct(field.fields, depth + 1) if field.type is FieldType.STRUCT else self._scalar(field)
         )
-        is_long = (self._shape is Shape.LISTS and depth == 0) or (self._shape is Shape.DEEP and depth == 1)
+        is_long = (self._shape is Shape.LISTS or self._is_in_tag) and depth == 0
+        is_long |= self._shape is Shape.DEEP and depth == 1
         count = max(self._share // max(len(element), 1), 1) if is_long else 1
         head = varint(count + 1) if self._flexible else struct.pack(">i", count)
         if not is_long:
@@ -137,7 +145,7 @@ class _Writer:
             for number in range(count)
         )
 
-    def _scalar(self, field: Field) -> bytes:
+    def _scalar(self, field: Field, *, is_long: bool = False) -> bytes:
         match field.type:
             case FieldType.BOOL:
                 return bytes([field.kafka_name in _TRUE])
@@ -146,17 +154,17 @@ class _Writer:
             case FieldType.FLOAT64:
                 return bytes(8)
             case FieldType.STRING | FieldType.BYTES | FieldType.RECORDS:
-                return self._text(field)
+                return self._text(field, is_long=is_long or self._shape is Shape.STRINGS)
         size = _SIZES[field.type]
         if field.type is FieldType.INT32 and ("Partition" in field.kafka_name or field.kafka_name == "Index"):
             return NUMBER_MARK
         return (_NUMBERS.get(field.kafka_name, 0)).to_bytes(size, "big", signed=True)
 
-    def _text(self, field: Field) -> bytes:
+    def _text(self, field: Field, *, is_long: bool) -> bytes:
         content = MARK
         if field.type is FieldType.RECORDS:
             content = _BATCH
-        elif self._shape is Shape.STRINGS:
+        elif is_long:
             most = LONGEST_STRING if field.type is FieldType.STRING else self._share
             content = MARK + b"x" * (min(most, self._share) - len(MARK))
         if self._flexible:
@@ -168,7 +176,10 @@ def _count_places(fields: tuple[Field, ...], version: int, shape: Shape, flexibl
     """Return at how many places of a request, one element to a list, it is large."""
     count = int(shape is Shape.TAGS and flexible)
     for one in fields:
-        if version not in one.versions or one.is_tagged(version):
+        if version not in one.versions:
+            continue
+        if one.is_tagged(version):
+            count += shape is Shape.TAGS
             continue
         below = depth + one.is_array
         is_list = one.is_array and (shape, depth) in ((Shape.LISTS, 0), (Shape.DEEP, 1))
@@ -191,10 +202,12 @@ def _has_text(field: Field, version: int) -> bool:
     return field.type in (FieldType.STRING, FieldType.BYTES)
 
 
-def tagged_fields(size: int) -> bytes:
-    """Return about `size` bytes of unknown tagged fields, of a byte each."""
+def tagged_fields(size: int, known: Sequence[tuple[int, bytes]] = ()) -> bytes:
+    """Return about `size` bytes of unknown tagged fields, of a byte each, behind the known ones in order."""
     count = max(size // (len(varint(FIRST_TAG)) + 2), 1)
-    return varint(count) + b"".join(varint(FIRST_TAG + number) + b"\x01x" for number in range(count))
+    head = b"".join(varint(tag) + varint(len(content)) + content for tag, content in known)
+    unknown = b"".join(varint(FIRST_TAG + number) + b"\x01x" for number in range(count))
+    return varint(len(known) + count) + head + unknown
 
 
 def varint(number: int) -> bytes:

@@ -13,6 +13,8 @@ from bifrost.wire.messages import MetadataRequest
 GRABBED = 2_200
 """More than the gateway of the suite lets in."""
 TRICKLE_S = 0.05
+HALF_OPEN, AT_ONCE = 400, 10
+"""Connections whose own side is ended, and how many of them are opened before it is seen which were closed."""
 
 
 @attack("connections that are opened and closed at once", evidence=Evidence.CONNECTIONS)
@@ -109,6 +111,23 @@ def slow_readers_of_metadata(field: Field) -> Iterator[None]:
     field.flood([frame], connections=40, reads=False)
 
 
+@attack(
+    "400 connections that send half a request and end their side, and others when they are closed",
+    evidence=Evidence.CONNECTIONS,
+)
+def half_open(field: Field) -> Iterator[None]:
+    frame = field.frame(MetadataRequest(topics=None), 12)
+    yield
+    _end_half(field, frame[: len(frame) // 2])
+
+
+@attack("the same before authentication", evidence=Evidence.CONNECTIONS)
+def half_open_before_login(field: Field) -> Iterator[None]:
+    frame = field.frame(MetadataRequest(topics=None), 12)
+    yield
+    _end_half(field, frame[: len(frame) // 2], login=False)
+
+
 def _try(work: object, field: Field) -> None:
     try:
         work()  # type: ignore[operator]
@@ -155,6 +174,29 @@ def _is_closed(line: Line) -> bool:
         return False
     except OSError:
         return True
+
+
+def _end_half(field: Field, half: bytes, **options: bool) -> None:
+    """Send half a request on each connection, end this side of it, and keep the socket until the gateway closes it."""
+    lines: list[Line] = []
+    while field.goes_on():
+        for line in _open(field, min(HALF_OPEN - len(lines), AT_ONCE), **options):
+            lines.append(line)
+            try:
+                field.count(line.socket.send(half))
+                line.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                continue  # It is closed already, and found below.
+        closed = [one for one in lines if _is_closed(one)]
+        field.sent.closed += len(closed)
+        for line in closed:
+            line.close()
+        lines = [one for one in lines if one not in closed]
+        if len(lines) == HALF_OPEN:
+            time.sleep(0.01)
+    field.note(f"{len(lines)} were still open")
+    for line in lines:
+        line.close()
 
 
 def _trickle(field: Field, lines: list[Line], frame: bytes) -> None:

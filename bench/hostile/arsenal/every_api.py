@@ -72,7 +72,18 @@ def every_api_strings(field: Field) -> Iterator[None]:
     _send_all(field, Shape.STRINGS)
 
 
-@attack("the same, as many tagged fields as can be", seconds=MOST_SECONDS)
+@attack("the same, the tagged fields as many and as long as can be", seconds=MOST_SECONDS)
 def every_api_tags(field: Field) -> Iterator[None]:
     yield
     _send_all(field, Shape.TAGS)
+
+
+@attack(
+    "the longest lists again, where an operator has switched on ACLs, quotas, a state and virtual partitions",
+    seconds=MOST_SECONDS,
+    is_warmed=True,
+    has_features=True,
+)
+def every_api_lists_features(field: Field) -> Iterator[None]:
+    yield
+    _send_all(field, Shape.LISTS)

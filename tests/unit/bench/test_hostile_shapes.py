@@ -43,3 +43,17 @@ def test_no_string_is_longer_than_kafka_takes() -> None:
     schema, version = next(one for one in requests() if one[0].name == "HeartbeatRequest" and one[1] == 4)
 
     assert len(build(schema, version, Shape.STRINGS, 1 << 20)) < 4 * LONGEST_STRING
+
+
+def test_known_tagged_fields_are_filled_as_well() -> None:
+    """Those of a Fetch: the ID of the cluster is a string, and a partition has two of its own."""
+    schema, version = next(one for one in requests() if one[0].name == "FetchRequest" and one[1] == 18)
+    frame = build(schema, version, Shape.TAGS, 1 << 16)
+    header = read_request_header(frame[4:])
+    offset, _ = request_body_offset(frame[4:], header.client_id_length, True)
+
+    request = decode(compile_layout(schema.name, version), frame[4:], offset)
+
+    assert len(request.cluster_id) > 5_000
+    assert request.replica_state.replica_id == -1
+    assert any(request.topics[0].partitions[0].replica_directory_id)
