@@ -13,12 +13,20 @@ from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.schema import response_schema
 
+MAX_SORTED = 1_000
+"""Users that are answered in the order of their names, as Kafka answers. More are answered in the request's order, which
+tells clients the same: a hundred thousand take 50 ms to be sorted, in one step."""
+
 Each = Callable[[Sequence[Any]], Iterable[Any]]
 """Visits a list of the request."""
 
 _EMPTY_IS_ERROR = frozenset({ApiKey.DESCRIBE_LOG_DIRS})
 """APIs whose clients read a response without items as an error, before the version that has an error code. Source:
 KafkaAdminClient.describeLogDirs."""
+
+MAX_TEXTS = 10_000
+"""Items of a response that have the text; later ones have the code alone, so that an answer to very short names does
+not grow to many times its request."""
 
 
 def error_response(
@@ -40,7 +48,8 @@ def error_response(
         api_version: the version of the request.
         error_code: not NONE.
         throttle_time_ms: how long the client should wait, where the version has the field.
-        message: a text for people, set wherever the code has a message field; repeated for each item, so keep it short.
+        message: a text for people, set wherever the code has a message field; repeated for each of MAX_TEXTS items, so
+        keep it short.
         None: clients have a text of their own for each code. each: visits the items of a list, so that a caller can
         pause between two of them.
     Raises:
@@ -52,9 +61,10 @@ def error_response(
         return None
     place = error_place(api_key, api_version)
     answer = _Answer(error_code, message, each)
-    response = answer.fill(place, request)
     if api_key == ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
-        response.results = answer.users(place, request)
+        response = answer.fill_users(place, request)
+    else:
+        response = answer.fill(place, request)
     if not place.error and not answer.has_items and api_key not in _EMPTY_IS_ERROR:
         return None
     if api_key == ApiKey.FETCH:
@@ -65,8 +75,12 @@ def error_response(
     return response
 
 
-def top_level_error(api_key: int, api_version: int, error_code: ErrorCode) -> Message | None:
+def top_level_error(
+    api_key: int, api_version: int, error_code: ErrorCode, message: str | None = None
+) -> Message | None:
     """Return the response to a request that was not read, or None where an error stands beside items only.
+
+    Its `message` is a text for people, set where the response has a field for it; None: clients have one of their own.
 
     Raises:
         KeyError: brokers serve no such API.
@@ -76,7 +90,8 @@ def top_level_error(api_key: int, api_version: int, error_code: ErrorCode) -> Me
     place = error_place(api_key, api_version)
     if place.error is None:
         return None
-    response = place.make(**{**place.values, place.error: error_code})
+    text = {"error_message": message} if place.has_message and message is not None else {}
+    response = place.make(**{**place.values, **text, place.error: error_code})
     assert isinstance(response, Message)
     return response
 
@@ -111,6 +126,8 @@ class _Answer:
         self._error_code = error_code
         self._message = message
         self._each = each
+        self._texts = MAX_TEXTS
+        """How many more structs may have the text."""
         self.has_items = False
         """Whether an item carries the error."""
 
@@ -120,7 +137,8 @@ class _Answer:
         if place.error is not None:
             setattr(struct, place.error, self._error_code)
             if place.has_message:
-                struct.error_message = self._message
+                struct.error_message = self._message if self._texts > 0 else None
+                self._texts -= 1
         for key in place.keys:
             value = source if key.source is None else getattr(source, key.source)
             setattr(struct, key.attribute, "" if value is None and not key.is_nullable else value)
@@ -134,17 +152,19 @@ class _Answer:
         )  # A hundred thousand would make the garbage collection pause; none is part of a cycle.
         return struct
 
-    def users(self, place: ErrorPlace, request: Message) -> list[Any]:
-        """Make a result for each user of AlterUserScramCredentials, whose request names them in two lists."""
-        names = {
-            one.name for field in ("deletions", "upsertions") for one in self._each(_field(request, field))
-        }
-        result = place.lists[0].place
-        made = [self.fill(result, None) for _ in names]
-        for struct, name in zip(made, sorted(names), strict=True):
-            struct.user = name
+    def fill_users(self, place: ErrorPlace, request: Message) -> Any:
+        """Make the response to AlterUserScramCredentials, whose request names users in two lists: a result for each."""
+        response: Any = place.make(**place.values)
+        result, made = place.lists[0].place, dict[str, Any]()
+        for field in ("deletions", "upsertions"):
+            for one in self._each(_field(request, field)):
+                if one.name not in made:
+                    made[one.name] = self.fill(result, None)
+                    made[one.name].user = one.name
+        is_sorted = len(made) <= MAX_SORTED
+        response.results = [made[user] for user in sorted(made)] if is_sorted else list(made.values())
         self.has_items = bool(made)
-        return made
+        return response
 
 
 def _field(request: Message, name: str) -> Any:

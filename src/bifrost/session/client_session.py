@@ -36,7 +36,7 @@ from bifrost.forwarding.quotas.told_throttle import put_throttle
 from bifrost.session import metering
 from bifrost.session.answered_errors import count_errors
 from bifrost.session.close_reason import CloseReason, SessionEnded
-from bifrost.session.decoded_request import exceeded_limit, is_decodable, refusal, release_large, too_large
+from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT, exceeded_limit, is_decodable, release_large
 from bifrost.session.decoded_response import decoded_response, kept_for_answer, rewritten_response
 from bifrost.session.in_flight import Buffer
 from bifrost.session.needs import BROKER_ANSWER, BrokerAnswer, Owed, Room
@@ -218,13 +218,12 @@ class ClientSession(AnsweringSession):
         offset, head = headers.request_body_offset(
             frame, header.client_id_length, way.is_flexible_header, lane.client_id_prefix, other_id
         )
-        most = self._most_items(plan.api_key)
-        limit, items = exceeded_limit(plan, frame, offset, most)
+        limit, items = exceeded_limit(plan, frame, offset, self._most_items(plan.api_key))
         if limit is None:
             step = self._answer_or_send(lane, header.correlation_id, frame, offset, head, began_ns)
         else:
-            self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
-            step = self._answer(lane, header.correlation_id, frame, refusal(plan, frame, offset, most))
+            refused = self._refused(plan, frame, offset, limit)
+            step = self._answer(lane, header.correlation_id, frame, refused)
         # Charged only when the request is done: one that waits for something comes here again.
         if items and limit is None and not isinstance(step, Need):
             lane.load.broker_left_ns -= items * ITEM_NS
@@ -282,7 +281,7 @@ class ClientSession(AnsweringSession):
         """Pass a request through the filters; return its frame for the broker, or what else was decided."""
         plan = lane.plan
         if not is_decodable(plan, len(frame)):
-            raise too_large(plan, len(frame), self._most_items(plan.api_key))
+            return Answer(self._refused(plan, frame, offset, REQUEST_BYTES_LIMIT))
         request: Any = decode(plan.request.layout, frame, offset, plan.drops_trailing)
         decided = self._filtered_request(lane, exchange, request, frame, head or bytes(frame[:offset]))
         release_large(plan.request.layout, request, frame)

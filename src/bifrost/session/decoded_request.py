@@ -12,8 +12,9 @@ from bifrost.filters.plan import Direction, Plan
 from bifrost.session.authentication import api_name
 from bifrost.session.close_reason import CloseReason, SessionEnded
 from bifrost.wire.api_keys import ApiKey
-from bifrost.wire.codec import Layout, decode, release
+from bifrost.wire.codec import Layout, release
 from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.first_items import read_first_items
 from bifrost.wire.message import Message
 from bifrost.wire.program import count_items
 from bifrost.wire.programs import compile_program
@@ -28,6 +29,11 @@ records then, which are not copied. Also bounds the assignments of a large group
 
 MAX_RECORDS_BYTES = 2**31 - 1
 """Largest Produce whose records have to be seen: any that `max_request_bytes` lets in. Its records are not copied."""
+
+MAX_ANSWERED_BYTES = 4 * 1024 * 1024
+"""Most bytes of strings that are read to answer a larger request item by item, and so the most that its answer repeats:
+ten thousand topics with a name of 60 characters and five configs take 2.5 MiB. With MAX_ITEMS they take some 40 MiB of
+memory."""
 
 _LARGE_DECODED = frozenset({ApiKey.SYNC_GROUP})
 
@@ -135,30 +141,30 @@ def exceeded_limit(
 def refusal(plan: Plan, frame: bytes | memoryview, offset: int, most: int = MAX_ITEMS) -> Message:
     """Return the answer to a request that exceeds a limit; the arguments are those of `exceeded_limit`.
 
+    Where the response has no place for an error of the whole request, the first items have one: all of them, as a rule,
+    or as many as MAX_ITEMS and MAX_ANSWERED_BYTES let in.
+
     Raises:
-        SessionEnded: its response has no place for an error of the whole request, and the request is too large to
-            answer item by item.
+        SessionEnded: neither is there a place, nor an item; or the client wants no answer (Produce with acks=0).
         WireError: the request could not be read.
     """
     text = f"The request is larger than this gateway takes: at most {most} items"
+    if not is_decodable(plan, len(frame)):
+        text += f" and {max_decoded_bytes(plan)} bytes"
     invalid = ErrorCode.INVALID_REQUEST
-    answer = top_level_error(plan.api_key, plan.api_version, invalid)
-    if answer is None and is_decodable(plan, len(frame)):
-        request = decode(plan.request.layout, frame, offset, plan.drops_trailing)
-        answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
-        release(plan.request.layout, request)
+    answer = top_level_error(plan.api_key, plan.api_version, invalid, text)
     if answer is None:
-        raise too_large(plan, len(frame), most)
+        layout = plan.request.layout
+        request = read_first_items(layout, frame, offset, MAX_ITEMS, MAX_ANSWERED_BYTES, plan.drops_trailing)
+        answer = error_response(request, plan.api_version, invalid, message=text, each=in_steps)
+        release(layout, request)
+    if answer is None:
+        detail = (
+            f"{api_name(plan.api_key)} of {len(frame)} bytes: at most {max_decoded_bytes(plan)} are decoded, "
+            f"and at most {most} items"
+        )
+        raise SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
     return answer
-
-
-def too_large(plan: Plan, size: int, most: int) -> SessionEnded:
-    """Return the exception that ends a session because its request of `size` bytes is not answered."""
-    detail = (
-        f"{api_name(plan.api_key)} of {size} bytes: at most {max_decoded_bytes(plan)} are decoded, "
-        f"and at most {most} items"
-    )
-    return SessionEnded(CloseReason.FRAME_TOO_LARGE, detail)
 
 
 def release_large(layout: Layout, message: Message, frame: bytes | memoryview) -> None:

@@ -46,25 +46,8 @@ cdef enum:
     ELSEWHERE = 65536    # bytes of a frame in pieces that are not in counted memory
 
 
-cdef struct Field:
-    uint8_t kind, flags
-    bint fresh           # the default is a list or a struct, made anew each time
-    int32_t tag          # -1 if none
-    int32_t smallest     # bytes that one element takes at least
-    Py_ssize_t slot      # where an object has it
-    PyObject* name
-    PyObject* default    # None, a value, or () if fresh; the Layout owns all three
-    PyObject* layout     # Layout of the struct, or None
-
-
 cdef class Layout:
     """A message class, or a struct's, and its fields as they are at one version."""
-    cdef type cls
-    cdef str name
-    cdef int count, tagged
-    cdef bint flexible
-    cdef Field* fields
-    cdef list owned
 
     def __cinit__(self, type cls not None, str name not None, bint flexible, fields):
         cdef Field* field

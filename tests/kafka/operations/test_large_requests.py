@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.message import Message
 from bifrost.wire.messages import (
     CreateTopicsRequest,
+    DeleteTopicsRequest,
     DescribeConfigsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
@@ -19,9 +23,9 @@ from bifrost.wire.messages import (
     ProduceRequest,
 )
 from support.clients.pinging import pinging
-from support.clients.raw_client import RawClient, request_frame
+from support.clients.raw_client import RawClient, decode_response, request_frame
 from support.gateways.admin_port import value
-from support.gateways.gateway_fixtures import StartGateway
+from support.gateways.gateway_fixtures import StartGateway, UniqueName
 from support.gateways.gateway_process import GatewayProcess
 
 MAX_STALL_S = 0.03
@@ -48,6 +52,12 @@ def produce(count: int) -> Message:
     return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[data(name=name) for name in keys(count)])
 
 
+def produce_partitions(count: int) -> Message:
+    data, partition = ProduceRequest.TopicProduceData, ProduceRequest.PartitionProduceData
+    topics = [data(name=name, partition_data=[partition(records=b"")]) for name in keys(count)]
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
+
+
 def produce_long_names(count: int) -> Message:
     data = ProduceRequest.TopicProduceData
     topics = [data(name=f"{number:0123x}") for number in range(count)]
@@ -59,6 +69,10 @@ def create(count: int) -> Message:
     # Too many partitions: the broker refuses every one, at no further cost.
     topics = [topic(name=name, num_partitions=0, replication_factor=1) for name in keys(count)]
     return CreateTopicsRequest(topics=topics, timeout_ms=1000)
+
+
+def delete(count: int) -> Message:
+    return DeleteTopicsRequest(topic_names=keys(count), timeout_ms=1000)
 
 
 def describe_configs(count: int) -> Message:
@@ -123,19 +137,51 @@ def test_a_large_request_keeps_no_other_client_waiting(
 
 
 @pytest.mark.parametrize(
-    ("build", "version", "items", "mib"),
+    ("build", "version", "items", "mib", "list_of", "key", "answered"),
     [
-        pytest.param(find_coordinators, 4, 720_000, 4, id="FindCoordinator"),
-        pytest.param(produce, 9, 1_550_000, 12, id="Produce"),
+        pytest.param(find_coordinators, 4, 720_000, 4, "coordinators", "key", 100_000, id="FindCoordinator"),
+        pytest.param(delete, 5, 720_000, 4, "responses", "name", 100_000, id="DeleteTopics"),
+        # A topic and its partition are two items.
+        pytest.param(produce_partitions, 9, 850_000, 11, "responses", "name", 50_000, id="Produce"),
     ],
 )
-def test_a_request_too_large_to_be_answered_ends_its_connection_alone(
-    start_gateway: StartGateway, build: Callable[[int], Message], version: int, items: int, mib: int
+def test_a_request_too_large_to_be_decoded_is_answered_for_its_first_items(
+    start_gateway: StartGateway,
+    build: Callable[[int], Message],
+    version: int,
+    items: int,
+    mib: int,
+    list_of: str,
+    key: str,
+    answered: int,
 ) -> None:
-    """Kafka's answer has no place for an error of the whole, so the gateway closes the connection at little cost."""
+    """Kafka's answer has no place for an error of the whole."""
     gateway = start_crowded(start_gateway)
-    frame = request_frame(build(items), version, 77)
+    request = build(items)
+    frame = request_frame(request, version, 77)
     assert mib * MIB < len(frame) < (mib + 1) * MIB
+
+    with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as attacker:
+        since = gateway.mark()
+        with no_other_waits(gateway):
+            attacker.send_bytes(frame)
+            answer = attacker.receive_frame()
+        answers = getattr(decode_response(request.SCHEMA.api_key or 0, version, answer), list_of)
+        named = attacker.request(MetadataRequest(topics=[]), 9)
+
+    assert answer[:4] == (77).to_bytes(4, "big")
+    assert [getattr(one, key) for one in answers] == keys(answered)
+    assert named.cluster_id
+    assert not [one for one in gateway.events(since) if one.get("reason") == "frame_too_large"]
+
+
+def test_a_large_request_without_anything_to_answer_ends_its_connection_alone(
+    start_gateway: StartGateway,
+) -> None:
+    """Topics of a Produce have no errors, their partitions have."""
+    gateway = start_crowded(start_gateway)
+    frame = request_frame(produce(1_550_000), 9, 77)
+    assert len(frame) > 12 * MIB
 
     with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as attacker:
         since = gateway.mark()
@@ -172,3 +218,40 @@ def test_a_request_may_name_all_partitions_that_its_tenant_may_have(
     with RawClient.authenticated(gateway.broker_endpoint("acme"), timeout_s=60) as client:
         answer = client.request(offset_fetch(12_000), 8)
         assert answer.groups[0].error_code == code
+
+
+LONG_NAMES = [f"{number:0140}" for number in range(8_000)]
+"""Fewer than a CreateTopics may have, in more than 1 MiB."""
+
+
+def created(admin: AdminClient, names: list[str]) -> dict[Any, Any]:
+    return admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=30)
+
+
+def described(admin: AdminClient, names: list[str]) -> dict[Any, Any]:
+    return admin.describe_configs([ConfigResource("topic", name) for name in names], request_timeout=30)
+
+
+@pytest.mark.parametrize("ask", [created, described])
+def test_an_admin_client_is_told_for_each_item_that_its_request_is_too_large(
+    start_gateway: StartGateway,
+    unique: UniqueName,
+    ask: Callable[[AdminClient, list[str]], dict[Any, Any]],
+) -> None:
+    gateway = start_gateway()
+    admin, name = AdminClient(gateway.endpoint("initech").for_confluent), unique("small")
+    created(admin, [name])[name].result(30)
+    next(iter(described(admin, [name]).values())).result(30)
+    since = gateway.mark()
+
+    answers = ask(admin, LONG_NAMES)
+
+    assert len(answers) == len(LONG_NAMES)
+    for future in answers.values():
+        with pytest.raises(
+            KafkaException, match=r"larger than this gateway takes: .* 1048576 bytes"
+        ) as refused:
+            future.result(30)
+        assert refused.value.args[0].code() == KafkaError.INVALID_REQUEST
+    assert next(iter(described(admin, [name]).values())).result(30)["retention.ms"]
+    assert not [one for one in gateway.events(since) if one["event"] == "connection_ended"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bifrost.filters.error_response import error_response, top_level_error
+from bifrost.filters.error_response import MAX_SORTED, MAX_TEXTS, error_response, top_level_error
 from bifrost.wire import messages
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode_body
@@ -88,6 +88,19 @@ def test_users_of_both_lists_are_answered_once() -> None:
     assert [(one.user, one.error_code) for one in answer.results] == [("a", DENIED), ("b", DENIED)]
 
 
+def test_very_many_users_are_answered_unsorted() -> None:
+    deletion = messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion
+    names = [str(n) for n in range(MAX_SORTED + 1)]
+    request = messages.AlterUserScramCredentialsRequest(deletions=[deletion(name=one) for one in names])
+
+    answer: Any = error_response(request, 0, DENIED)
+
+    assert [one.user for one in answer.results] == names
+    request.deletions.pop()
+    answer = error_response(request, 0, DENIED)
+    assert [one.user for one in answer.results] == sorted(names[:-1])
+
+
 def test_a_text_stands_beside_each_error() -> None:
     topic = messages.CreateTopicsRequest.CreatableTopic
     request = messages.CreateTopicsRequest(topics=[topic(name="a"), topic(name="b")])
@@ -97,6 +110,24 @@ def test_a_text_stands_beside_each_error() -> None:
 
     assert [one.error_message for one in with_text.topics] == ["Too many topics."] * 2
     assert [one.error_message for one in without.topics] == [None] * 2
+
+
+def test_only_so_many_errors_have_a_text() -> None:
+    request = messages.FindCoordinatorRequest(coordinator_keys=[str(n) for n in range(MAX_TEXTS + 2)])
+
+    answer: Any = error_response(request, 4, DENIED, message="Too many keys.")
+
+    texts = [one.error_message for one in answer.coordinators]
+    assert texts == ["Too many keys."] * MAX_TEXTS + [None] * 2
+    assert {one.error_code for one in answer.coordinators} == {DENIED}
+
+
+def test_an_error_of_the_whole_has_a_text_where_there_is_a_field() -> None:
+    with_field: Any = top_level_error(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, DENIED, "Too large.")
+    without: Any = top_level_error(ApiKey.HEARTBEAT, 4, DENIED, "Too large.")
+
+    assert (with_field.error_code, with_field.error_message) == (DENIED, "Too large.")
+    assert without == messages.HeartbeatResponse(error_code=DENIED)
 
 
 @pytest.mark.parametrize(

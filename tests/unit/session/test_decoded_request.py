@@ -5,7 +5,6 @@ import pytest
 from bifrost.forwarding.broker_costs import broker_cost_ns
 from bifrost.forwarding.load import ITEM_NS
 from bifrost.session import decoded_request
-from bifrost.session.close_reason import CloseReason
 from bifrost.session.decoded_request import (
     MAX_DECODED_REQUEST_BYTES,
     MAX_OTHER_DECODED_BYTES,
@@ -32,7 +31,6 @@ from support.stage.messages import fetch, metadata, produce, topic_id
 from support.stage.playbook import (
     broker_answers,
     client_sends,
-    ends,
     learns,
     looks_up,
     request_frame,
@@ -105,15 +103,6 @@ def test_the_connection_goes_on_after_a_refusal(stage: Stage, monkeypatch: pytes
         << to_client(HeartbeatResponse())
     )
     assert stage.shared.lanes.in_flight_limits.hits == {(REQUEST_BYTES_LIMIT, "acme"): 1}
-
-
-def test_what_cannot_be_answered_ends_the_connection(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FindCoordinator has errors for its keys alone, and they are too many to be read."""
-    monkeypatch.setattr(decoded_request, "MAX_DECODED_REQUEST_BYTES", 500)
-
-    book = stage.play() >> client_sends(find_coordinators(10, length=100), 6)
-
-    assert book << ends(CloseReason.FRAME_TOO_LARGE, "FIND_COORDINATOR of 1")
 
 
 def test_items_of_nested_lists_count() -> None:

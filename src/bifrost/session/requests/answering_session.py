@@ -12,6 +12,7 @@ from bifrost.forwarding.traffic import Traffic
 from bifrost.session import metering
 from bifrost.session.answered_errors import count_errors, count_own_answer
 from bifrost.session.authentication import answer_here, encode_answer, is_the_same_again
+from bifrost.session.decoded_request import refusal
 from bifrost.session.decoded_response import pass_filters
 from bifrost.session.in_flight import Buffer
 from bifrost.session.limited_session import LimitedSession
@@ -117,6 +118,15 @@ class AnsweringSession(LimitedSession):
         self._send_own(lane.traffic, lane, frame, encode_answer(correlation_id, lane.plan, response))
         release(lane.plan.response.layout, response)
         return Answer(response)
+
+    def _refused(self, plan: Plan, frame: Buffer, offset: int, limit: str) -> Message:
+        """Return the answer to a request that exceeds a limit, and count it.
+
+        Raises:
+            SessionEnded: it cannot be answered.
+        """
+        self._shared.lanes.in_flight_limits.hits[limit, self._namespace.tenant] += 1
+        return refusal(plan, frame, offset, self._most_items(plan.api_key))
 
     def _send_own(self, traffic: Traffic, lane: Lane | None, frame: Buffer, answer: bytes) -> None:
         """Queue the gateway's own answer to a request, after the answers to the requests before it."""

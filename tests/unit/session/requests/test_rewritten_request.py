@@ -2,8 +2,9 @@
 
 import pytest
 
+from bifrost.filters.error_response import error_response
 from bifrost.session import decoded_request
-from bifrost.session.close_reason import CloseReason
+from bifrost.session.decoded_request import REQUEST_BYTES_LIMIT
 from bifrost.tenancy.topic_ids import FEW_IDS
 from bifrost.wire.error_codes import ErrorCode
 from support.physical_names import physical_name
@@ -12,13 +13,14 @@ from support.stage.playbook import (
     broker_answers,
     client_sends,
     client_sends_frame,
-    ends,
     holds,
     learns,
     looks_up,
     request_frame,
+    response_frame,
     to_broker,
     to_client,
+    to_client_frame,
 )
 from support.stage.stage import Stage
 
@@ -86,10 +88,17 @@ def test_a_few_ids_are_looked_up_even_when_the_topics_were_just_listed(stage: St
     assert book >> learns({}) << to_broker(produce_by_id(*masks(stage, ids)))
 
 
-def test_a_request_with_an_unknown_field_would_have_to_be_decoded(stage: Stage) -> None:
+def test_a_request_with_an_unknown_field_would_have_to_be_decoded_and_is_refused(stage: Stage) -> None:
     stage.namespaces["acme"].topics_were_listed()
-    frame = request_frame(produce_by_id(*made_up(MANY)), 13, 9)
+    request = produce_by_id(*made_up(MANY))
+    frame = request_frame(request, 13, 1)
     assert frame[-1] == 0
     tagged = frame[:-1] + b"\x01\x63\x02yz"
 
-    assert stage.play() >> client_sends_frame(tagged) << ends(CloseReason.FRAME_TOO_LARGE, "are decoded")
+    book = stage.play() >> client_sends_frame(tagged)
+
+    text = "The request is larger than this gateway takes: at most 100000 items and 100 bytes"
+    refused = error_response(request, 13, ErrorCode.INVALID_REQUEST, message=text)
+    assert refused is not None
+    assert book << to_client_frame(response_frame(refused, 13, 1))
+    assert stage.shared.lanes.in_flight_limits.hits == {(REQUEST_BYTES_LIMIT, "acme"): 1}
