@@ -5,7 +5,8 @@
 For every version of every message valid frames are made from the schema (fuzz_targets.py) and mutated
 (frame_mutations.py). Each frame goes three ways:
 
-    alone        to rewrite (every string and UUID outside tagged fields has a slot), prune, decode, encode, peek
+    alone        to rewrite (every string and UUID outside tagged fields has a slot), prune, decode, encode, peek, and
+                 for its first items
     forwarded    to a session's forward_request and forward_response, behind a header (fuzz_ways.py)
     as bytes     in a stream of many frames, cut at random, to framer, relay and sockets (fuzz_relay.py): small frames
                  are handled where they were received, large ones go on before they are whole, and usage is counted
@@ -16,7 +17,7 @@ Besides surviving, the engine must agree with itself:
     encode(decode(frame)) is decoded to the same bytes       the framer finds the frames a plain splitter finds
     what is forwarded is what rewrite gives, or nothing      prune leaves what Python would leave
     addresses are replaced as Python would replace them      a stream comes to what its frames alone come to
-    what brokers keep is found in a frame as in its message
+    what brokers keep is found in a frame as in its message  the first items are read of whatever decode reads
 
 Every batch of 100,000 frames has its own random numbers, so a failure is repeated by its seed and batch alone.
 Exits 1 at the first failure and prints it.
@@ -34,6 +35,7 @@ from bifrost.wire import rewriting
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.codec import decode, encode_body
 from bifrost.wire.errors import FrameTooLarge, MalformedFrame
+from bifrost.wire.first_items import read_first_items
 from bifrost.wire.framer import Framer
 from bifrost.wire.program import peek
 from bifrost.wire.rewriting import Names, rewrite
@@ -75,6 +77,7 @@ def check(target: Target, frame: bytes, own: bool) -> str:
     leading = or_malformed(rewrite, target.program, given, 0, SAME, None, True)
     message = or_malformed(decode, target.layout, given, 0)
     front = or_malformed(peek, target.peek, given, 0) if target.peek is not None else None
+    first = [or_malformed(read_first_items, target.layout, given, 0, most, most) for most in (3, 1 << 30)]
     refused, unreadable = isinstance(segments, MalformedFrame), isinstance(message, MalformedFrame)
     check_entries(target.schema, target.version, given, message)
 
@@ -94,6 +97,8 @@ def check(target: Target, frame: bytes, own: bool) -> str:
         return "malformed"
     if isinstance(front, MalformedFrame):
         raise Failure("peek refuses what decode reads")
+    if any(isinstance(one, MalformedFrame) for one in first):
+        raise Failure("the first items are refused of what decode reads")
     body = encode_body(target.layout, message)
     if encode_body(target.layout, decode(target.layout, body, 0)) != body:
         raise Failure("what was encoded is decoded to something else")

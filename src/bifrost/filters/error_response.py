@@ -14,8 +14,8 @@ from bifrost.wire.message import Message
 from bifrost.wire.schema import response_schema
 
 MAX_SORTED = 1_000
-"""Users that are answered in the order of their names, as Kafka answers. More are answered in the request's order, which
-tells clients the same: a hundred thousand take 50 ms to be sorted, in one step."""
+"""Users that are answered in the order of their names, as Kafka answers. More are answered in the request's order,
+which tells clients the same: a hundred thousand take 50 ms to be sorted, in one step."""
 
 Each = Callable[[Sequence[Any]], Iterable[Any]]
 """Visits a list of the request."""
