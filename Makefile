@@ -132,7 +132,7 @@ optional-parts: $(VENV)/.dev
 # Kafka's tools, Kafka Streams and Kafka Connect as tenants; three brokers, one of which is killed; every wrong value of settings.
 proof: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/applications
-	BIFROST_EVERY_VALUE=1 $(BIN)/python -m pytest -n 0 -o timeout=900 tests/unit/config/test_wrong_values.py tests/unit/config/test_schema_rules.py
+	BIFROST_EVERY_VALUE=1 $(BIN)/python -m pytest -n 0 -o timeout=900 tests/unit/config/test_wrong_values.py tests/unit/config/schema_rules
 
 # Encryption with a real Vault: one that BIFROST_TEST_VAULT names, or the `vault` of PATH. Schemas with a real registry, if
 # BIFROST_APICURIO names the unpacked folder of Apicurio Registry 3 (io.apicurio:apicurio-registry-app, tar.gz).

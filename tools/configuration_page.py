@@ -48,8 +48,9 @@ YAML language server (VS Code, Neovim, ...) name it in the first line of the fil
 
     # yaml-language-server: $schema=https://example.com/config.schema.json
 
-where a path works as well as an address. It refuses what has the wrong form; what concerns places far apart, and the
-files that are named, `bifrost check` says.
+where a path works as well as an address. It refuses what has the wrong form, keys that exclude or need each other, and
+equal items of a list. What no schema can say, `bifrost check` does: names that refer to each other or overlap, numbers
+that are compared, ports that are taken twice, and the files that are named.
 
 [examples/proxy.yaml](../examples/proxy.yaml) is the file below;
 [examples/every-setting.yaml](../examples/every-setting.yaml) has every key, and [authentication.md](authentication.md)

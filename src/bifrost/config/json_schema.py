@@ -1,6 +1,6 @@
 """The configuration's JSON Schema (draft 2020-12), with which editors complete keys, explain them and mark mistakes.
 
-It is made from the model, from the documentation under its fields and from the rules of `schema_rules.py`. It refuses
+It is made from the model, from the documentation under its fields and from the rules of `schema_rules/`. It refuses
 by shape what the loader refuses. Only the loader checks what concerns places far from each other (names that overlap,
 ports used twice, names that stand for each other), expressions in a language of their own, and the named files:
 `bifrost check` reports that. So the schema accepts everything that the loader accepts, and nearly nothing else.
@@ -23,7 +23,9 @@ from bifrost.config.kubernetes.virtual_clusters import GATEWAY, VIRTUAL_CLUSTER
 from bifrost.config.model import Config
 from bifrost.config.records.filter_configs import read_acks
 from bifrost.config.remapper.sections import PartitionRemapper, read_users
-from bifrost.config.schema_rules import FORMS, SECTIONS
+from bifrost.config.schema_rules.forms import FORMS
+from bifrost.config.schema_rules.keys import DEFINITIONS, KEYS
+from bifrost.config.schema_rules.sections import SECTIONS
 from bifrost.config.secrets import READ_FROM_FILES
 from bifrost.config.units import BYTES_PER_UNIT, MS_PER_UNIT, read_duration_ms, read_size_bytes
 from bifrost.config.values import read_address
@@ -46,7 +48,12 @@ def schema_text() -> str:
 def configuration_schema() -> JsonSchemaValue:
     """Return the schema of a configuration: of each document in it, in any dialect."""
     config = Config.model_json_schema(schema_generator=_Generator)
-    definitions = {**config.pop("$defs"), "Config": config}
+    definitions = {**config.pop("$defs"), **copy.deepcopy(DEFINITIONS), "Config": config}
+    for (
+        section,
+        key,
+    ), rules in KEYS.items():  # not before: pydantic looks for the definitions that they refer to
+        definitions[section]["properties"][key]["allOf"] = copy.deepcopy(rules)
     documents = document_definitions(definitions)
     remapper = PartitionRemapper.model_json_schema(schema_generator=_Generator)
     documents |= {**remapper.pop("$defs"), PartitionRemapper.__name__: remapper}

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bifrost.config.fields.verifiers import SCRAM_HASHES
 from bifrost.config.kubernetes.broker_ports import DEFAULT_BROKER_PORTS
 from bifrost.config.kubernetes.camel_case import reword, to_camel
 from bifrost.config.kubernetes.sni_listeners import LISTENER_KEYS, SNI_KEYS, WITHOUT_SNI
@@ -94,6 +95,19 @@ _LISTENER_RULES: list[Schema] = [
     _if(_protocol("PLAINTEXT", "SASL_PLAINTEXT"), _without("tls")),
     _if(_protocol("PLAINTEXT", "SSL"), _without("saslMechanisms")),
     _if(
+        {"properties": {"allowRepeatedScramNonce": {"const": True}}, "required": ["allowRepeatedScramNonce"]},
+        {
+            "properties": {
+                "securityProtocol": {"enum": ["SASL_PLAINTEXT", "SASL_SSL"]},
+                "saslMechanisms": {"contains": {"enum": sorted(SCRAM_HASHES)}},
+            }
+        },
+    ),
+    _if(
+        {"properties": {"singleAddress": {"const": True}}, "required": ["singleAddress"]},
+        _without("sni", "brokerPorts"),
+    ),
+    _if(
         {"anyOf": [_protocol("SASL_SSL"), {"allOf": [_HAS_SNI, {"not": _protocol("SSL")}]}]},
         {"properties": {"tls": _without("principalMappingRules")}},
     ),
@@ -125,7 +139,7 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
         properties = definitions[section]["properties"]
         # Fields that the loader fills are not keys.
         there = {key: properties[name] for key, name in keys.items() if name in properties}
-        return {key: _in_camel_case(schema, definitions, made) for key, schema in there.items()}
+        return {key: _rename_keys(_in_camel_case(schema, definitions, made)) for key, schema in there.items()}
 
     listener = _object(keys_of("PortRange", PORT_KEYS) | keys_of("ListenerSet", LISTENER_KEYS), ("port",))
     names = _object(keys_of("Sni", SNI_KEYS), ("bootstrapHost", "brokerHost"))
@@ -151,9 +165,11 @@ def document_definitions(definitions: Mapping[str, Schema]) -> dict[str, Schema]
     for key in sections.keys() & _OWN.keys():
         _describe(sections, key, key)
     name = keys_of("Tenant", {"name": "name"})
-    spec = _object(sections, ("listener", "targetCluster")) | {"allOf": _SPEC_RULES}
+    of_tenants = [_rename_keys(_in_spec(rule)) for rule in definitions["Tenant"].get("allOf", ())]
+    spec = _object(sections, ("listener", "targetCluster")) | {"allOf": [*_SPEC_RULES, *of_tenants]}
     made[VIRTUAL_CLUSTER] = _document(VIRTUAL_CLUSTER, name, spec, ("metadata", "spec"))
     gateway = _object(keys_of("Proxy", GATEWAY_KEYS))
+    gateway["allOf"] = _rename_keys(definitions["Proxy"].get("allOf", []))
     made[GATEWAY] = _document(GATEWAY, {"name": {"type": "string"}}, gateway, ("spec",))
     return made
 
@@ -221,6 +237,31 @@ def _rename_keys(schema: Any) -> Any:
         else:
             renamed[word] = content if word in ("enum", "const", "default") else _rename_keys(content)
     return renamed
+
+
+def _in_spec(rule: Schema) -> Schema:
+    """Return a rule of a tenant as one of `spec`, where most of the tenant's keys are in `virtualization`."""
+    there = set(TENANT_SECTIONS.values())
+    moved: Schema = {}
+    for word, content in rule.items():
+        if word == "properties":
+            own = {key: schema for key, schema in content.items() if key in there}
+            others = {key: schema for key, schema in content.items() if key not in there}
+            moved["properties"] = own | ({"virtualization": {"properties": others}} if others else {})
+        elif word in ("if", "then", "else", "not"):
+            moved[word] = _in_spec(content)
+        elif word in ("allOf", "anyOf", "oneOf"):
+            moved[word] = [_in_spec(one) for one in content]
+        else:
+            assert word == "required", f"a rule of a tenant has {word}"
+    required = rule.get("required", [])
+    below = [key for key in required if key not in there]
+    if below:
+        inner = moved.setdefault("properties", {}).setdefault("virtualization", {})
+        inner["required"] = below
+    if required:
+        moved["required"] = [key for key in required if key in there] + ["virtualization"] * bool(below)
+    return moved
 
 
 def _holders(schema: object) -> list[Schema]:

@@ -1,6 +1,6 @@
 from bifrost.config.json_schema import field_documentation
 from bifrost.config.remapper.sections import Logging, PartitionRemapper
-from bifrost.config.schema_rules import SECTIONS
+from bifrost.config.schema_rules.sections import SECTIONS
 
 
 def test_the_sections_are_those_that_the_remappers_users_know() -> None:

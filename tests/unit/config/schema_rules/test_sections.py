@@ -1,113 +1,13 @@
-"""The schema is as strict as the loader: it refuses what the loader refuses, except for what no schema can say."""
+"""What keys of a section demand of each other, one by one."""
 
-import math
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import yaml
-from pydantic import ValidationError
 
-from bifrost.config.json_schema import configuration_schema
-from bifrost.config.loc import Loc
-from bifrost.config.model import Config
-from bifrost.config.schema_rules import SECTIONS
+from bifrost.config.schema_rules.keys import KEYS
+from bifrost.config.schema_rules.sections import SECTIONS
 
-from .test_wrong_values import places, put, wrong_for
-
-EXAMPLE = Path(__file__).parents[3] / "examples/every-setting.yaml"
-SCHEMA = configuration_schema()
-
-NO_SCHEMA_CAN_SAY: dict[Loc, str] = {
-    ("proxy", "listener_sets", 1, "tenant"): "the tenant of this name is elsewhere",
-    ("proxy", "listener_sets", 3, "sni", "tenants"): "the tenants of these names are elsewhere",
-    ("proxy", "listener_sets", 3, "sni", "tenants", 0): "the tenant of this name is elsewhere",
-    ("proxy", "journal"): "the journal has to name an upstream only where there are several",
-    ("proxy", "journal", "upstream"): "the upstream of this name is elsewhere",
-    ("proxy", "quota_exchange"): "as the journal",
-    ("proxy", "quota_exchange", "upstream"): "as the journal's",
-    ("proxy", "state"): "as the journal",
-    ("proxy", "state", "upstream"): "as the journal's",
-    ("upstreams", 0, "name"): "tenants elsewhere name it",
-    ("tenants", 0, "name"): "a listener set elsewhere names it",
-    ("tenants", 1, "name"): "a listener set elsewhere names it",
-    ("tenants", 0, "upstream"): "the upstream of this name is elsewhere",
-    ("tenants", 1, "upstream"): "the upstream of this name is elsewhere",
-    ("tenants", 0, "namespace_policies", 1): "an empty one is a second one of the tenant as a whole",
-    ("tenants", 0, "filters", 5, "config", "quarantine_topic"): "it has to be in the tenant's allowed_topics",
-    (
-        "tenants",
-        0,
-        "filters",
-        6,
-        "rules",
-        0,
-    ): "without topics it is for those of other filters that encrypt, too",
-    ("tenants", 0, "filters", 7, "rules", 0): "likewise",
-    ("tenants", 0, "filters", 8, "rules", 0): "likewise",
-    ("tenants", 0, "filters", 6, "rules"): "without rules it is for the topics of filters behind it, too",
-    ("tenants", 0, "filters", 7, "rules"): "likewise",
-    ("tenants", 0, "filters", 8, "rules"): "likewise",
-    ("tenants", 0, "acls", "rules", 2, "name"): "it depends on resource_type",
-    ("proxy", "policy", "topic_configs", 0, "min"): "it is compared with max",
-    ("proxy", "policy", "topic_configs", 0, "max"): "it is compared with min",
-}
-"""Places where the loader refuses a value because of another one, with the reason why a schema does not."""
-
-
-def piece(loc: Loc) -> tuple[Loc, str]:
-    """The part of the file to validate when the value at `loc` has changed, and its schema: the whole takes longer."""
-    lists = {("proxy", "listener_sets"): "ListenerSet", ("upstreams",): "Upstream", ("tenants",): "Tenant"}
-    for at, name in lists.items():
-        if loc[: len(at)] == at and len(loc) > len(at) + 1:
-            return loc[: len(at) + 1], f"#/$defs/{name}"
-    if loc[0] == "proxy" and len(loc) > 2:
-        return loc[:2], f"#/$defs/Proxy/properties/{loc[1]}"
-    return (), "#/$defs/Config"
-
-
-VALIDATORS: dict[str, jsonschema.Draft202012Validator] = {}
-
-
-def is_valid(data: Any, loc: Loc) -> bool:
-    at, reference = piece(loc)
-    for step in at:
-        data = data[step]
-    if reference not in VALIDATORS:
-        schema = {"$ref": reference, "$defs": SCHEMA["$defs"]}
-        VALIDATORS[reference] = jsonschema.Draft202012Validator(schema)
-    return VALIDATORS[reference].is_valid(data)
-
-
-def loads(data: Any) -> bool:
-    try:
-        Config.model_validate(data)
-    except ValidationError:
-        return False
-    return True
-
-
-@pytest.mark.timeout(300)
-def test_every_wrong_value_is_refused_by_both_or_by_neither() -> None:
-    data = yaml.safe_load(EXAMPLE.read_text())
-    too_lax: set[Loc] = set()
-    for loc in places(data):
-        for wrong in wrong_for(loc):
-            if isinstance(wrong, float) and not math.isfinite(wrong):
-                continue  # JSON has no such number
-            changed = put(data, loc, wrong)
-            is_loaded, is_accepted = loads(changed), is_valid(changed, loc)
-            assert is_accepted or not is_loaded, f"the schema refuses {wrong!r} at {loc}, the loader does not"
-            if is_accepted and not is_loaded:
-                too_lax.add(loc)
-
-    assert too_lax - NO_SCHEMA_CAN_SAY.keys() == set()
-
-
-def section(name: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]})
-
+from .both import DEFINITIONS, validator
 
 PORTS = {"advertised_host": "gw", "bootstrap_port": 1, "broker_port_range": {"start": 2, "end": 3}}
 TLS = {"certificate_file": "a", "key_file": "b"}
@@ -195,7 +95,7 @@ OAUTH = {"issuer": "https://a", "audience": ["kafka"]}
     ],
 )
 def test_keys_that_exclude_or_need_each_other_are_told(name: str, value: object, expected: bool) -> None:
-    assert section(name).is_valid(value) == expected
+    assert validator(name).is_valid(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -205,8 +105,8 @@ def test_keys_that_exclude_or_need_each_other_are_told(name: str, value: object,
 def test_there_is_one_list_of_clusters(value: dict[str, Any], expected: bool) -> None:
     whole = {"proxy": {"listener_sets": [SET | PLAIN]}, "tenants": [{"name": "t"}], **value}
 
-    assert section("Config").is_valid(whole) == expected
-    assert not section("Config").is_valid(whole | {"upstream": CLUSTER, "upstreams": [CLUSTER]})
+    assert validator("Config").is_valid(whole) == expected
+    assert not validator("Config").is_valid(whole | {"upstream": CLUSTER, "upstreams": [CLUSTER]})
 
 
 @pytest.mark.parametrize(
@@ -219,8 +119,10 @@ def test_there_is_one_list_of_clusters(value: dict[str, Any], expected: bool) ->
     ],
 )
 def test_the_rules_hold_in_the_other_dialect(value: object, expected: bool) -> None:
-    assert section("UpstreamSaslInDocuments").is_valid(value) == expected
+    assert validator("UpstreamSaslInDocuments").is_valid(value) == expected
 
 
 def test_every_rule_is_of_a_section_that_there_is() -> None:
-    assert SECTIONS.keys() <= SCHEMA["$defs"].keys()
+    assert SECTIONS.keys() <= DEFINITIONS.keys()
+    for section, key in KEYS:
+        assert key in DEFINITIONS[section]["properties"]
