@@ -19,6 +19,22 @@ ENDPOINT = {"token_endpoint_url": "https://a/b", "client_id": "c", "client_secre
 PASSWORD = {"username": "u", "password_file": "f"}
 CLUSTER = {"bootstrap": ["a:1"]}
 SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl": PASSWORD}
+ONE_PORT = {"advertised_host": "gw", "bootstrap_port": 1}
+ADMIN = {"name": "a", "token_file": "t"}
+CONTROL = {"port": 1, "admins": [ADMIN]}
+MAPPED = TLS | {"client_auth": "required", "client_ca_file": "c"}
+KERBEROS = {"keytab_file": "k", "realm": "EXAMPLE.COM"}
+RETENTION = {"name": "retention.ms", "max": 1}
+VAULT = {"kms_provider": "Vault", "key_id": "k"}
+SEALING = {"name": "EnvelopeEncryption", "config": VAULT}
+ON_A = {"rules": [{"topics": ["a"]}]}
+ON_B = {"label": "b", "rules": [{"topics": ["b"]}]}
+REGISTRY = {"registry_url": "https://a"}
+LOGIN = {"registry_username": "u", "registry_password_file": "p"}
+VALIDATOR = {"name": "SchemaValidator", "config": REGISTRY}
+DOTTED = {"name": "a", "namespace_encoding": "dotted"}
+BROKER_ACLS = {"name": "a", "acls": {"mode": "broker"}}
+USER = {"username": "u", "password_file": "f"}
 OAUTH = {"issuer": "https://a", "audience": ["kafka"]}
 
 
@@ -89,6 +105,76 @@ OAUTH = {"issuer": "https://a", "audience": ["kafka"]}
         ("ConfigRule", {"name": "a", "allowed": False, "max": 1}, False),
         ("ConfigRule", {"name": "a", "max": "4h"}, True),
         ("ConfigRule", {"name": "a", "max": "4x"}, False),
+        ("ControlAdmin", {"name": "a"}, False),
+        ("ControlAdmin", ADMIN | {"certificate_principal": "CN=a"}, True),
+        ("ControlAdmin", ADMIN | {"token_sha256": "0" * 64}, False),
+        ("Control", CONTROL, True),
+        ("Control", CONTROL | {"bind_host": "0.0.0.0"}, False),
+        ("Control", CONTROL | {"bind_host": "0.0.0.0", "tls": TLS}, True),
+        ("Control", CONTROL | {"bind_host": "::1"}, True),
+        ("Control", CONTROL | {"admins": [{"name": "a", "certificate_principal": "CN=a"}]}, False),
+        ("Control", CONTROL | {"tls": TLS, "admins": [{"name": "a", "certificate_principal": "b"}]}, False),
+        ("Control", CONTROL | {"admins": [ADMIN, ADMIN]}, False),
+        ("Proxy", {"listener_sets": [SET], "control": CONTROL}, False),
+        ("Proxy", {"listener_sets": [SET], "control": CONTROL, "state": {}}, True),
+        ("ListenerSet", {"name": "a", "port_range": ONE_PORT | {"advertised_port": 9}}, False),
+        (
+            "ListenerSet",
+            {"name": "a", "single_address": True, "port_range": ONE_PORT | {"advertised_port": 9}},
+            True,
+        ),
+        ("ListenerSet", SET | {"allow_repeated_scram_nonce": True}, True),
+        ("ListenerSet", SET | {"allow_repeated_scram_nonce": True, "sasl_mechanisms": ["PLAIN"]}, False),
+        ("ListenerSet", SET | PLAIN | {"allow_repeated_scram_nonce": True}, False),
+        ("ListenerSet", SET | PLAIN | {"allow_repeated_scram_nonce": False}, True),
+        ("PortRange", PORTS | {"bind_host": "10.0.0"}, False),
+        ("PortRange", PORTS | {"bind_host": "10.0.0.256"}, False),
+        ("PortRange", PORTS | {"bind_host": "a:1"}, False),
+        ("PortRange", PORTS | {"bind_host": "fe80::1%eth0"}, True),
+        ("Sni", SNI | {"bootstrap_host": "{tenant}.k."}, False),
+        ("Sni", SNI | {"bootstrap_host": "{tenant}.{tenant}.k"}, False),
+        ("Kerberos", KERBEROS | {"principal_to_local_rules": ["DEFAULTx"]}, False),
+        ("Kerberos", KERBEROS | {"principal_to_local_rules": ["RULE:[1:$1](a)s/a/b/g/L", "DEFAULT"]}, True),
+        ("ServerTls", MAPPED | {"principal_mapping_rules": r"RULE:a\/b/c/L , DEFAULT"}, True),
+        ("ServerTls", MAPPED | {"principal_mapping_rules": "RULE:a/b/L,DEFAULTx"}, False),
+        ("UpstreamSasl", {"token_file": "t", "header_urlencode": True}, False),
+        ("UpstreamSasl", {"token_file": "t", "header_urlencode": False}, True),
+        ("State", {"partitions": 2}, False),
+        ("QuotaExchange", {"partitions": 2}, False),
+        ("VirtualPartitions", {"topics": ["a"], "ratio": 2}, True),
+        ("VirtualPartitions", {"topics": ["a"], "ratio": 2, "physical": 2}, False),
+        ("VirtualPartitions", {"topics": ["a"], "virtual": 2}, False),
+        ("VirtualPartitions", {"topics": ["a"], "ratio": 1, "compacted": True}, False),
+        ("Acls", {"mode": "broker", "max_stored": 1}, True),
+        ("Acls", {"mode": "broker", "rules": []}, False),
+        ("Policy", {"topic_configs": [RETENTION, RETENTION | {"max": 2}]}, False),
+        ("PolicyOfNamespace", {"topic_configs": [RETENTION, RETENTION | {"max": 2}]}, False),
+        ("RecordFilter", SEALING, True),
+        ("RecordFilter", SEALING | {"config": VAULT | {"key_file": "k"}}, False),
+        ("RecordFilter", SEALING | {"config": VAULT | {"kms_provider": "KeyFile"}}, False),
+        ("RecordFilter", SEALING | {"rules": [{"principals": ["User:a"]}]}, False),
+        ("RecordFilter", SEALING | {"rules": [{"principals": ["User:*"]}]}, True),
+        ("RecordFilter", SEALING | {"config": VAULT | {"accept_plaintext_before": "2026-11-01x"}}, False),
+        (
+            "RecordFilter",
+            SEALING | {"config": VAULT | {"accept_plaintext_before": "20261101T08:00+02:00"}},
+            True,
+        ),
+        ("RecordFilter", VALIDATOR, True),
+        ("RecordFilter", VALIDATOR | {"config": REGISTRY | {"registry_username": "u"}}, False),
+        ("RecordFilter", VALIDATOR | {"config": REGISTRY | LOGIN | {"registry_token_file": "t"}}, False),
+        ("RecordFilter", {"name": "ProducePolicy", "config": {"require_key": False}}, False),
+        ("Tenant", {"name": "a", "filters": [SEALING, SEALING | {"label": "b"}]}, False),
+        ("Tenant", {"name": "a", "filters": [SEALING | ON_A, SEALING | ON_B]}, True),
+        ("Tenant", {"name": "a", "filters": [VALIDATOR, VALIDATOR | {"label": "SchemaValidator"}]}, False),
+        ("Tenant", {"name": "a", "namespace_policies": [{"max_topics": 1}, {"max_topics": 2}]}, False),
+        ("Tenant", DOTTED, True),
+        ("Tenant", DOTTED | {"namespaces": ["eu"]}, False),
+        ("Tenant", DOTTED | {"allowed_topics": ["eu:a"]}, False),
+        ("Tenant", DOTTED | {"namespace_separator": "__"}, False),
+        ("Tenant", BROKER_ACLS | {"auth": {"credentials": [USER]}}, False),
+        ("Tenant", BROKER_ACLS | {"auth": {"credentials": [USER | {"upstream_sasl": PASSWORD}]}}, True),
+        ("Tenant", BROKER_ACLS | {"auth": {"principals": ["p"]}}, False),
         ("Tenant", {"name": "a", "allowed_topics": ["x", "x"]}, False),
         ("Tenant", {"name": "a", "allowed_topics": [".."]}, False),
         ("Auth", {"principals": ["CN=x", " y"]}, False),
@@ -107,6 +193,44 @@ def test_there_is_one_list_of_clusters(value: dict[str, Any], expected: bool) ->
 
     assert validator("Config").is_valid(whole) == expected
     assert not validator("Config").is_valid(whole | {"upstream": CLUSTER, "upstreams": [CLUSTER]})
+
+
+TWO = [CLUSTER | {"name": "a"}, CLUSTER | {"name": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, True),
+        ({"tenants": [{"name": "t", "upstream": "upstream"}]}, True),
+        ({"tenants": [{"name": "t", "upstream": "other"}]}, False),
+        ({"tenants": [{"name": "t", "upstream_sasl": PASSWORD}]}, False),
+        ({"tenants": [{"name": "t", "auth": {"stored_users": {"name_prefix": "a"}}}]}, False),
+        ({"proxy": {"listener_sets": [SET]}}, False),
+        (
+            {"proxy": {"listener_sets": [SET]}, "tenants": [{"name": "t", "auth": {"principals": ["p"]}}]},
+            True,
+        ),
+        ({"proxy": {"listener_sets": [SET], "oauth": OAUTH | {"namespace_claim": "n"}}}, True),
+        ({"proxy": {"listener_sets": [SET | PLAIN], "state": {"upstream": "other"}}}, False),
+        ({"upstream": CLUSTER | {"name": "a"}, "tenants": [{"name": "t", "upstream": "a"}]}, True),
+        ({"upstreams": TWO}, False),
+        ({"upstreams": TWO, "tenants": [{"name": "t", "upstream": "a"}]}, True),
+        (
+            {
+                "upstreams": TWO,
+                "tenants": [{"name": "t", "upstream": "a"}],
+                "proxy": {"listener_sets": [SET | PLAIN], "journal": {}},
+            },
+            False,
+        ),
+    ],
+)
+def test_sections_far_apart_need_each_other(changed: dict[str, Any], expected: bool) -> None:
+    clusters = {} if "upstreams" in changed else {"upstream": CLUSTER}
+    whole = {"proxy": {"listener_sets": [SET | PLAIN]}, "tenants": [{"name": "t"}], **clusters}
+
+    assert validator("Config").is_valid(whole | changed) == expected
 
 
 @pytest.mark.parametrize(
