@@ -79,3 +79,35 @@ def test_every_wrong_value_is_refused_by_both_or_by_neither(folder: Path, first:
                 too_lax.add(loc)
 
     assert too_lax - NO_SCHEMA_CAN_SAY.keys() == set()
+
+
+SEALING = {"name": "EnvelopeEncryption", "config": {"kmsProvider": "Vault", "keyId": "k"}}
+RETENTION = {"name": "retention.ms"}
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "expected"),
+    [
+        (("listener", "singleAddress"), True, False),
+        (("listener", "singleAddress"), False, True),
+        (("virtualization",), {"acls": {"mode": "broker"}}, False),
+        (("virtualization",), {"namespaceEncoding": "dotted", "namespaces": ["eu"]}, False),
+        (("virtualization",), {"namespacePolicies": [{"maxTopics": 1}, {"maxTopics": 2}]}, False),
+        (("virtualization",), {"policy": {"topicConfigs": [RETENTION | {"max": 1}]}}, True),
+        (
+            ("virtualization",),
+            {"policy": {"topicConfigs": [RETENTION | {"max": one} for one in (1, 2)]}},
+            False,
+        ),
+        (("virtualization",), {"virtualPartitions": [{"topics": ["a"], "ratio": 2, "virtual": 4}]}, False),
+        (("filters",), [SEALING], True),
+        (("filters",), [SEALING, SEALING | {"label": "b"}], False),
+    ],
+)
+def test_rules_of_keys_beside_each_other_hold_in_documents(
+    folder: Path, at: Loc, value: object, expected: bool
+) -> None:
+    changed = put(yaml.safe_load(other("globex")), ("spec", *at), value)
+
+    assert SCHEMA.is_valid(changed) == expected
+    assert loads(folder, [changed]) == expected
