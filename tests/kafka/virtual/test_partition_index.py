@@ -18,7 +18,7 @@ from bifrost.tenancy.virtual_partitions.index.index_entry import read_key, read_
 from bifrost.tenancy.virtual_partitions.index.scan_turn import GONE_MS
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
 from bifrost.wire.error_codes import ErrorCode
-from bifrost.wire.messages import ListOffsetsRequest
+from bifrost.wire.messages import ListOffsetsRequest, OffsetCommitRequest
 from support.brokers import kafka_cluster as tools
 from support.brokers.kafka_cluster import KafkaTools
 from support.brokers.tool_shell import ToolShell
@@ -284,6 +284,47 @@ def test_entries_that_are_wrong_or_none_are_ignored(
             assert ends(gateway, topic)[IDLE] != 30_000
             time.sleep(0.5)
         assert value(gateway, RECORDS, outcome="distrusted") >= 1
+
+
+def commit(gateway: GatewayProcess, group: str, topic: str, offset: int, **member: Any) -> set[int]:
+    """Commit an offset of both partitions; return the errors."""
+    new = OffsetCommitRequest
+    some = [
+        new.OffsetCommitRequestPartition(partition_index=one, committed_offset=offset) for one in (BUSY, IDLE)
+    ]
+    topics = [new.OffsetCommitRequestTopic(name=topic, partitions=some)]
+    with RawClient.authenticated(gateway.broker_endpoint("initech")) as client:
+        (named,) = client.request(new(group_id=group, topics=topics, **member), 7).topics
+    return {one.error_code for one in named.partitions}
+
+
+def test_a_commit_moves_an_end_only_where_it_is_accepted_and_the_log_is_so_long(
+    start: Start,
+    kafka: EmbeddedKafka,
+    direct: RawClient,
+    topic: str,
+    index_topic: str,
+    unique: UniqueName,
+) -> None:
+    group, end = unique("group"), 2 * STEP + STEP // 2
+    zombie = {"generation_id_or_member_epoch": 7, "member_id": "gone"}
+    outside = {"generation_id_or_member_epoch": -1, "member_id": ""}
+    with start() as gateway:
+        create(gateway, direct, topic)
+        send(gateway.endpoint("initech"), topic, IDLE, 1)
+        send(gateway.endpoint("initech"), topic, BUSY, end)
+        await_entry(kafka, index_topic, topic, STEP)
+        refused = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION}
+        assert commit(gateway, group, topic, STEP, **zombie) <= refused
+        assert commit(gateway, group, topic, 1_000 * STEP, **outside) == {0}
+        assert ends(gateway, topic)[IDLE] == 1
+    place = physical_name("initech", topic).encode(), 0
+    assert entries(kafka, index_topic)[place].moved == {}
+
+    with start() as gateway:
+        assert commit(gateway, group, topic, STEP, **outside) == {0}
+        assert ends(gateway, topic)[IDLE] == STEP
+    assert entries(kafka, index_topic)[place].moved == {1: STEP}
 
 
 def test_the_topic_is_hidden_and_is_not_there_without_virtual_partitions(

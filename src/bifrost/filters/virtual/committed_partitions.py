@@ -63,6 +63,8 @@ class _Elsewhere(NamedTuple):
 
 
 _ELSEWHERE: Note[_Elsewhere] = Note("offsets_in_offset_groups")
+_MOVES: Note[dict[tuple[TopicKey, int], int]] = Note("offsets_of_moved_consumers")
+"""By virtual partition; they count once the coordinator has accepted them."""
 
 
 class _OffsetsFilter:
@@ -74,7 +76,7 @@ class _OffsetsFilter:
     def on_request(self, exchange: Exchange, request: Any) -> RequestStep:
         """Write the offsets of other groups of partitions; leave the rest in the request."""
         if self._is_commit:
-            virtual_topics(exchange).note_committed(request.topics)
+            _keep_moves(exchange, request)
         met = exchange.met.get(AtBroker)
         elsewhere = _take_elsewhere(exchange, request)
         if elsewhere is None:
@@ -142,6 +144,7 @@ class CommittedPartitionsFilter(_OffsetsFilter):
         """Join the answers."""
         one = OffsetCommitResponse
         self._add(exchange, response, one.OffsetCommitResponseTopic, one.OffsetCommitResponsePartition)
+        _note_moves(exchange, response)
         return FORWARD
 
     def _fence(self, exchange: Exchange, request: OffsetCommitRequest) -> Fence | None:
@@ -178,6 +181,7 @@ class TransactionOffsetsFilter(_OffsetsFilter):
         """Join the answers."""
         one = TxnOffsetCommitResponse
         self._add(exchange, response, one.TxnOffsetCommitResponseTopic, one.TxnOffsetCommitResponsePartition)
+        _note_moves(exchange, response)
         return FORWARD
 
     def _fence(self, exchange: Exchange, request: TxnOffsetCommitRequest) -> Fence | None:
@@ -239,6 +243,25 @@ class DeletedOffsetsFilter(_OffsetsFilter):
             )
             for group, topics in sorted(elsewhere.by_group.items())
         )
+
+
+def _keep_moves(exchange: Exchange, request: Any) -> None:
+    """Keep where the consumers of a commit may have been moved until it is answered."""
+    found = {(key, number): to for key, number, to in virtual_topics(exchange).moves(request.topics)}
+    if found:
+        exchange.keep(_MOVES, found)
+        exchange.wants_response = True
+
+
+def _note_moves(exchange: Exchange, response: Any) -> None:
+    """Note where consumers were moved, of what was accepted: a zombie's commit says nothing."""
+    moves, virtual = exchange.find(_MOVES), virtual_topics(exchange)
+    for topic in in_steps(() if moves is None else response.topics):
+        key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
+        for one in in_steps(topic.partitions):
+            offset = 0 if moves is None or one.error_code else moves.get((key, one.partition_index), 0)
+            if offset:
+                virtual.note_moved(key, one.partition_index, offset)
 
 
 def _take_elsewhere(exchange: Exchange, request: Any) -> _Elsewhere | None:

@@ -112,7 +112,7 @@ class FetchedOffsetsFilter:
                     _merge(virtual, own[owner.group_id], one, owner.group)
             response.groups = list(own.values())
             for group_id, group in own.items():
-                virtual.note_committed(group.topics)
+                _note_moves(virtual, group.topics)
                 if group.error_code:
                     # Such as that of a member whose epoch is over: a coordinator tells no offsets with it.
                     group.topics = []
@@ -127,7 +127,7 @@ class FetchedOffsetsFilter:
             call_as_clients_do(virtual, response.topics)
             for owner, answer in zip(asked.parts, exchange.part_answers, strict=True):
                 _merge(virtual, response, answer, owner.group)
-            virtual.note_committed(response.topics)
+            _note_moves(virtual, response.topics)
             for refused in asked.refused.values():
                 _add_refused(
                     response,
@@ -193,6 +193,12 @@ def _merge(virtual: VirtualTopics, own: Any, other: Any, group: PartitionGroup) 
             own.topics.append(topic)
         else:
             known.partitions.extend(shown)
+
+
+def _note_moves(virtual: VirtualTopics, topics: Any) -> None:
+    """Note where consumers were moved: a gateway may have been killed before it has told the others of a commit."""
+    for key, number, offset in virtual.moves(topics):
+        virtual.note_moved(key, number, offset)
 
 
 def _add_refused(own: Any, refused: dict[TopicKey, list[int]], new_topic: Any, new_partition: Any) -> None:

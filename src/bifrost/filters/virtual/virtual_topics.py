@@ -31,6 +31,7 @@ from bifrost.tenancy.virtual_partitions.logs.known_starts import KnownStarts
 from bifrost.tenancy.virtual_partitions.logs.stretch import KnownStretches
 from bifrost.tenancy.virtual_partitions.offset_groups import is_offset_group
 from bifrost.tenancy.virtual_partitions.own_producer import OwnProducer
+from bifrost.tenancy.virtual_partitions.partition_end import may_be_least_end
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 from bifrost.tenancy.virtual_partitions.partition_rules import PartitionRules
 from bifrost.tenancy.virtual_partitions.scanned_offsets import ScannedOffsets, ScannedRoom
@@ -45,9 +46,10 @@ from bifrost.wire.rewriting import Names, RecordWay
 from bifrost.wire.steps import in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from bifrost.filters.plan import Plan
+    from bifrost.filters.virtual.division import TopicKey
     from bifrost.tenancy.acls.guard import Guard
     from bifrost.tenancy.namespace import Namespace
     from bifrost.tenancy.recent_records.recent_records import RecentRecords, RecentView
@@ -204,19 +206,23 @@ class VirtualTopics:
             return None
         return partitions.place_of(VirtualPartition(partition))
 
-    def note_committed(self, topics: Iterable[Any]) -> None:
-        """Note committed offsets, by virtual partitions: Fetch may have moved consumers there (index_entry.py)."""
-        index = self.index
-        if index is None:
-            return
-        for topic in in_steps(topics):
+    def moves(self, topics: Iterable[Any]) -> Iterator[tuple[TopicKey, int, int]]:
+        """Yield the offsets of a list of committed ones to which Fetch may have moved consumers, with the topic and
+        the virtual partition of each; nothing without an index."""
+        for topic in in_steps(() if self.index is None else topics):
             key = topic.name, getattr(topic, "topic_id", ZERO_TOPIC_ID)
-            partitions, name = self.map_of_either(*key), self.name_of(*key)
-            for one in in_steps(() if partitions is None else topic.partitions):
-                if partitions is not None and partitions.has(one.partition_index):
-                    group, physical = partitions.place_of(VirtualPartition(one.partition_index))
-                    place, now_ms = (self.at_brokers(name), physical), self.namespace.now_ms()
-                    index.note_moved(place, group, one.committed_offset, now_ms)
+            for one in in_steps(() if self.map_of_either(*key) is None else topic.partitions):
+                if may_be_least_end(one.committed_offset):
+                    yield key, one.partition_index, one.committed_offset
+
+    def note_moved(self, key: TopicKey, partition: int, offset: int) -> None:
+        """Note that a consumer may have been moved to an offset, which brokers have as a committed one (see
+        index_entry.py)."""
+        partitions = self.map_of_either(*key)
+        if self.index is not None and partitions is not None and partitions.has(partition):
+            group, physical = partitions.place_of(VirtualPartition(partition))
+            place = self.at_brokers(self.name_of(*key)), physical
+            self.index.note_moved(place, group, offset, self.namespace.now_ms())
 
     def own_batches(
         self, topic: str, group: PartitionGroup, records: bytes, offset: int

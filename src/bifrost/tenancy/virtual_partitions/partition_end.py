@@ -17,3 +17,8 @@ STEP = 8_192
 def least_end(physical_end: int) -> int:
     """Return the offset at which a virtual partition ends at the least, from where its physical partition ends."""
     return max(0, (physical_end // STEP - 1) * STEP)
+
+
+def may_be_least_end(offset: int) -> bool:
+    """Whether a consumer may have been moved to an offset, if the log reaches so far."""
+    return offset > 0 and offset % STEP == 0

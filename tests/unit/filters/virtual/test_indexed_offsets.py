@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bifrost.filters.virtual.offset_scans import CHUNK, FIRST_CHUNK
@@ -9,13 +11,15 @@ from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
 from bifrost.tenancy.virtual_partitions.index.index_table import IndexTable
 from bifrost.tenancy.virtual_partitions.index.log_piece import read_piece
 from bifrost.tenancy.virtual_partitions.partition_end import STEP
+from bifrost.wire.error_codes import ErrorCode
+from support.physical_names import physical_name
 from support.stage import messages
 from support.stage.divided import counts_of, divided
 from support.stage.playbook import Playbook, broker_answers, client_sends, to_broker, to_client
 from support.stage.stage import Stage
 
 from . import test_fetched_offsets as fetched_offsets
-from .test_committed_partitions import APP, commit
+from .test_committed_partitions import APP, beaten, commit, committed, elsewhere, heartbeat
 from .test_listed_offsets import EARLIEST, LATEST, ORDERS, VERSION, asked, log_of, read, told
 
 PLACE = (ORDERS.encode(), 0)
@@ -110,14 +114,87 @@ def test_a_partition_without_records_begins_where_it_ends(book: Playbook) -> Non
     )
 
 
-@pytest.mark.parametrize(("offset", "moved"), [(STEP, STEP), (STEP + 1, 0), (0, 0), (-1, 0)])
-def test_a_commit_tells_where_fetch_has_moved_a_consumer(
-    book: Playbook, index: IndexTable, offset: int, moved: int
+@pytest.mark.parametrize(
+    ("offset", "error", "moved"),
+    [
+        (STEP, 0, STEP),
+        (STEP, ErrorCode.ILLEGAL_GENERATION, 0),
+        (STEP + 1, 0, 0),
+        (0, 0, 0),
+        (-1, 0, 0),
+    ],
+)
+def test_a_commit_tells_where_fetch_has_moved_a_consumer_once_it_is_accepted(
+    book: Playbook, index: IndexTable, offset: int, error: int, moved: int
 ) -> None:
     request = commit("app", ("orders", {0: offset}))
     assert book >> client_sends(request, 8) << to_broker(commit(APP, (ORDERS, {0: offset})))
+    assert index.moved_to(PLACE, 0, END) == 0
+    assert (
+        book
+        >> broker_answers(committed((ORDERS, {0: error})))
+        << to_client(committed(("orders", {0: error})))
+    )
 
-    assert index.moved_to(PLACE, 0) == moved
+    assert index.moved_to(PLACE, 0, END) == moved
+
+
+@pytest.mark.parametrize(("error", "moved"), [(0, STEP), (ErrorCode.NOT_COORDINATOR, 0)])
+def test_a_commit_to_an_offset_group_tells_it_likewise(
+    book: Playbook, index: IndexTable, error: int, moved: int
+) -> None:
+    assert (
+        book
+        >> client_sends(commit("app", ("orders", {0: 3 * STEP, 2: STEP})), 8)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten())
+        << to_broker(elsewhere(1, {0: STEP}))
+        >> broker_answers(committed((ORDERS, {0: error})))
+        << to_broker(commit(APP, (ORDERS, {0: 3 * STEP})))
+        >> broker_answers(committed((ORDERS, {0: 0})))
+        << to_client(committed(("orders", {0: 0, 2: error})))
+    )
+
+    assert [index.moved_to(PLACE, group, END) for group in range(3)] == [3 * STEP, moved, 0]
+
+
+def test_a_commit_of_a_zombie_tells_nothing(book: Playbook, index: IndexTable) -> None:
+    code = ErrorCode.ILLEGAL_GENERATION
+    assert (
+        book
+        >> client_sends(commit("app", ("orders", {0: 3 * STEP, 2: STEP})), 8)
+        << to_broker(heartbeat())
+        >> broker_answers(beaten(code))
+        << to_broker(commit(APP, (ORDERS, {0: 3 * STEP})))
+        >> broker_answers(committed((ORDERS, {0: code})))
+        << to_client(committed(("orders", {0: code, 2: code})))
+    )
+
+    assert [index.moved_to(PLACE, group, END) for group in range(3)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("error", "moved"), [(0, STEP), (ErrorCode.INVALID_PRODUCER_EPOCH, 0)])
+def test_a_commit_in_a_transaction_tells_it_likewise(
+    book: Playbook, index: IndexTable, error: int, moved: int
+) -> None:
+    def asked(group: str, transactional_id: str, topic: str) -> Any:
+        topics = [{"name": topic, "partitions": [{"partition_index": 0, "committed_offset": STEP}]}]
+        fields = {"transactional_id": transactional_id, "group_id": group, "producer_id": 9}
+        return messages.build("TxnOffsetCommitRequest", {**fields, "producer_epoch": 2, "topics": topics})
+
+    def told(topic: str) -> Any:
+        topics = [{"name": topic, "partitions": [{"partition_index": 0, "error_code": error}]}]
+        return messages.build("TxnOffsetCommitResponse", {"topics": topics})
+
+    assert (
+        book
+        >> client_sends(asked("app", "txn", "orders"), 2)
+        << to_broker(asked(APP, physical_name("acme", "txn"), ORDERS))
+        >> broker_answers(told(ORDERS))
+        << to_client(told("orders"))
+    )
+
+    assert index.moved_to(PLACE, 0, END) == moved
 
 
 def test_an_offset_that_a_client_asks_for_tells_it_as_well(book: Playbook, index: IndexTable) -> None:
@@ -135,5 +212,5 @@ def test_an_offset_that_a_client_asks_for_tells_it_as_well(book: Playbook, index
         >> broker_answers(both)
         << to_client(fetched_offsets.told(app={"orders": {0: 3 * STEP, 1: 5, 2: 2 * STEP}}))
     )
-    assert [index.moved_to(PLACE, group) for group in range(3)] == [3 * STEP, 2 * STEP, 0]
-    assert index.moved_to((PLACE[0], 1), 0) == 0
+    assert [index.moved_to(PLACE, group, END) for group in range(3)] == [3 * STEP, 2 * STEP, 0]
+    assert index.moved_to((PLACE[0], 1), 0, END) == 0

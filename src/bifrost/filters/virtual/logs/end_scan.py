@@ -115,7 +115,7 @@ class EndScan(LogScan):
         return Found(self._tail.end_of(group))
 
     def _moved_to(self, group: PartitionGroup) -> int:
-        return 0 if self._index is None else self._index.moved_to(self.place, group)
+        return 0 if self._index is None else self._index.moved_to(self.place, group, self._end)
 
     def _is_far(self, group: PartitionGroup) -> bool:
         """Whether the last record of a group is not near the end."""

@@ -7,13 +7,15 @@ Of two entries about the same log the one counts that covers it further. Which l
 prove; so what is kept here may be wrong, and is never used without that.
 
 It also keeps to which offsets consumers were moved beyond the end of an idle partition (`moved`, see index_entry.py).
+A client may commit any offset, though, and brokers accept it. So one beyond what an entry covers is kept apart
+(`ahead`) until the entry covers it, is not written before that, and counts only in a log that is so long.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator
 
 from bifrost.tenancy.virtual_partitions.index.index_entry import NO_TOPIC_ID, IndexEntry, Place
-from bifrost.tenancy.virtual_partitions.partition_end import STEP
+from bifrost.tenancy.virtual_partitions.partition_end import STEP, may_be_least_end
 
 MAX_PLACES = 65_536
 """Physical partitions that are remembered. What is known of others is left out: to forget some for them would mean to
@@ -32,11 +34,14 @@ LATEST_MS = 60_000
 class _Known:
     """What is known of a physical partition."""
 
-    __slots__ = ("entry", "is_moved", "moved", "written_end")
+    __slots__ = ("ahead", "entry", "is_moved", "moved", "written_end")
 
     def __init__(self, entry: IndexEntry) -> None:
         self.entry = entry
         self.moved: dict[int, int] = {}
+        """Within what the entry covers."""
+        self.ahead: dict[int, int] = {}
+        """Beyond that."""
         self.written_end = 0
         """How far the topic says."""
         self.is_moved = False
@@ -44,7 +49,22 @@ class _Known:
 
     @property
     def groups(self) -> int:
-        return len(self.moved) + len(self.entry.ends)
+        return len(self.moved) + len(self.ahead) + len(self.entry.ends)
+
+    def note(self, group: int, offset: int) -> bool:
+        """Note where consumers of a group were moved; return whether that is new, and within the entry."""
+        known = self.moved if offset <= self.entry.end else self.ahead
+        if known.get(group, 0) >= offset:
+            return False
+        known[group] = offset
+        return known is self.moved
+
+    def catch_up(self) -> None:
+        """Take over what is not ahead any more, because the entry covers it by now."""
+        for group, offset in list(self.ahead.items()):
+            if offset <= self.entry.end:
+                del self.ahead[group]
+                self.is_moved |= self.note(group, offset)
 
 
 class IndexTable:
@@ -78,10 +98,18 @@ class IndexTable:
         known = self._known.get(place)
         return None if known is None else known.entry
 
-    def moved_to(self, place: Place, group: int) -> int:
-        """Return up to where consumers of a group may have been moved; 0: nowhere."""
+    def moved_to(self, place: Place, group: int, log_end: int) -> int:
+        """Return up to where consumers of a group may have been moved in a log that ends at `log_end`; 0: nowhere.
+
+        What lies behind that end is forgotten: Fetch moves none there.
+        """
         known = self._known.get(place)
-        return (self._ahead.get(place, {}) if known is None else known.moved).get(group, 0)
+        moved, ahead = ({}, self._ahead.get(place, {})) if known is None else (known.moved, known.ahead)
+        if ahead.get(group, 0) > log_end:
+            del ahead[group]
+            self._ahead_groups -= known is None
+            self._groups -= known is not None
+        return max(moved.get(group, 0), ahead.get(group, 0))
 
     # -- what this process finds out
 
@@ -91,30 +119,31 @@ class IndexTable:
         if known is None:
             return
         if known.entry.topic_id not in (entry.topic_id, NO_TOPIC_ID):
-            known.moved, known.written_end = {}, 0
+            known.moved, known.ahead, known.written_end = {}, {}, 0
         known.entry = entry
+        known.catch_up()
         self._changed.setdefault(place, now_ms)
         self._end(place, known)
 
     def note_moved(self, place: Place, group: int, offset: int, now_ms: int) -> None:
-        """Note that a consumer has committed an offset: one to which Fetch may have moved it counts."""
-        if offset <= 0 or offset % STEP or self.moved_to(place, group) >= offset:
+        """Note that brokers have an offset as a consumer's: one to which Fetch may have moved it counts."""
+        if not may_be_least_end(offset):
             return
         known = self._known.get(place)
         if known is None:
             self._note_ahead(place, group, offset)
             return
-        self._groups += group not in known.moved
-        known.moved[group], known.is_moved = offset, True
-        self._changed.setdefault(place, now_ms)
-        if self._groups > MAX_GROUPS:
-            self.forget(place)
+        self._groups -= known.groups
+        if known.note(group, offset):
+            known.is_moved = True
+            self._changed.setdefault(place, now_ms)
+        self._end(place, known)
 
     def _note_ahead(self, place: Place, group: int, offset: int) -> None:
         moved = self._ahead.setdefault(place, {})
         self._ahead.move_to_end(place)
         self._ahead_groups += group not in moved
-        moved[group] = offset
+        moved[group] = max(offset, moved.get(group, 0))
         while len(self._ahead) > MAX_AHEAD or self._ahead_groups > MAX_AHEAD_GROUPS:
             self._ahead_groups -= len(self._ahead.popitem(last=False)[1])
 
@@ -146,7 +175,8 @@ class IndexTable:
         if is_new or mine.topic_id != entry.topic_id:
             # Of two logs the one counts that was written last, unless this process has read its own since.
             if place not in self._changed:
-                known.moved = known.moved if is_new else {}
+                if not is_new:
+                    known.moved, known.ahead = {}, {}
                 self._replace(known, entry)
         elif entry.end > mine.end:
             self._replace(known, entry)
@@ -191,11 +221,13 @@ class IndexTable:
 
     def _replace(self, known: _Known, entry: IndexEntry) -> None:
         known.entry, known.written_end = entry._replace(moved={}), entry.end
+        known.catch_up()
         self._merge(known, entry)
 
     def _merge(self, known: _Known, entry: IndexEntry) -> None:
         for group, offset in entry.moved.items():
-            known.moved[group] = max(offset, known.moved.get(group, 0))
+            if offset <= entry.end:
+                known.moved[group] = max(offset, known.moved.get(group, 0))
         known.is_moved = known.is_moved and any(
             offset > max(entry.moved.get(group, 0), entry.ends.get(group, 0))
             for group, offset in known.moved.items()
@@ -210,9 +242,8 @@ class IndexTable:
         if self.is_full:
             return None
         known = self._known[place] = _Known(entry)
-        known.moved = self._ahead.pop(place, {})
-        self._ahead_groups -= len(known.moved)
-        known.is_moved = bool(known.moved)
+        known.ahead = self._ahead.pop(place, {})
+        self._ahead_groups -= len(known.ahead)
         return known
 
     def _end(self, place: Place, known: _Known) -> None:

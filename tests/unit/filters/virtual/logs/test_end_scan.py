@@ -269,6 +269,19 @@ def test_a_partition_ends_where_its_consumers_were_moved() -> None:
         assert scan.end_of(SECOND) == Found(end)
 
 
+def test_a_commit_beyond_the_log_moves_no_end() -> None:
+    """Fetch moves no consumer there: it was made up."""
+    index, log = IndexTable(), log_up_to(END)
+    index.extend(PLACE, entry_of(log), 0)
+    for offset, end in ((1_000 * STEP, 2), (STEP, STEP)):
+        index.note_moved(PLACE, SECOND, offset, 0)
+        scan = scan_of(index, SECOND)
+        played(scan, log)
+
+        assert scan.end_of(SECOND) == Found(end)
+    assert [one.moved for _, one in index.due(0, is_last=True)] == [{1: STEP}]
+
+
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=60),
     st.integers(1, 60),
