@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.error_codes import ErrorCode
 from bifrost.wire.messages import (
     CreateTopicsRequest,
+    DescribeLogDirsRequest,
     DescribeProducersRequest,
     DescribeTopicPartitionsRequest,
     IncrementalAlterConfigsRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
+from support.brokers.kafka_cluster import LOG_DIRS
+from support.brokers.tool_shell import ToolShell
 from support.clients.endpoint import Endpoint
 from support.clients.raw_client import RawClient
 from support.clients.raw_operations import (
@@ -184,6 +188,47 @@ def test_epochs_and_producers_are_those_of_the_physical_partitions(
     assert known.keys() == set(partitions)
     assert len({tuple(ids) for ids in known.values()}) == 1
     assert all(len(ids) == 1 and ids[0] < 2**40 for ids in known.values())
+
+
+def log_sizes(client: RawClient, topic: str, *partitions: int) -> dict[int, int]:
+    """Return the sizes of the replicas of some partitions, each of which is answered once."""
+    asked = DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=list(partitions))
+    answer = client.request(DescribeLogDirsRequest(topics=[asked]), 4)
+    found = [
+        (one.partition_index, one.partition_size, one.offset_lag, one.is_future_key)
+        for directory in answer.results
+        for named in directory.topics
+        for one in named.partitions
+    ]
+    assert {one[2:] for one in found} == {(0, False)}
+    sizes = {number: size for number, size, _, _ in found}
+    assert len(sizes) == len(found)
+    return sizes
+
+
+def test_virtual_partitions_share_the_size_of_their_physical_one(
+    client: RawClient, direct: RawClient, endpoint: Endpoint, topic: str, shell: ToolShell
+) -> None:
+    produce(endpoint, topic)
+    size, physical = size_of(topic), physical_size(topic)
+    stored = log_sizes(direct, physical_name("globex", topic), *range(physical))
+    shown = log_sizes(client, topic, *range(size + 3))
+    some = log_sizes(client, topic, size - 1, 4, 3)
+    told = json.loads(next(one for one in shell.lines(LOG_DIRS, "--describe") if one.startswith("{")))
+
+    assert len(stored) == physical
+    assert sorted(shown) == list(range(size))
+    for number, whole in stored.items():
+        shares = [shown[one] for one in range(number, size, physical)]
+        assert (sum(shares), max(shares) - min(shares) <= 1) == (whole, True)
+    assert some == {one: shown[one] for one in (size - 1, 4, 3)}
+    by_name = {
+        one["partition"]: one["size"]
+        for broker in told["brokers"]
+        for directory in broker["logDirs"]
+        for one in directory["partitions"]
+    }
+    assert {one: by_name[f"{topic}-{one}"] for one in range(size)} == shown
 
 
 def test_fetches_of_a_client_without_sense_cost_no_more_than_their_answer(

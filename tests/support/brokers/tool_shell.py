@@ -9,7 +9,7 @@ from support.clients.endpoint import Endpoint
 
 
 class ToolShell:
-    """A shell whose tools are told who they are, and whose output is read as a table."""
+    """A shell whose tools are told who they are, and whose output is read as a table or as lines."""
 
     def __init__(self, run: KafkaTools, endpoint: Endpoint, directory: Path) -> None:
         self._run = run
@@ -18,6 +18,9 @@ class ToolShell:
 
     def __call__(self, tool: str, *arguments: str) -> list[dict[str, str]]:
         """Run a tool, and return the table that it prints."""
-        lines = self._run(tool, *self._options, *arguments).stdout.splitlines()
-        rows = [line.split() for line in lines if line.strip()]
+        rows = [line.split() for line in self.lines(tool, *arguments) if line.strip()]
         return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
+
+    def lines(self, tool: str, *arguments: str) -> list[str]:
+        """Run a tool, and return what it prints."""
+        return self._run(tool, *self._options, *arguments).stdout.splitlines()
