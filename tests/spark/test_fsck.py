@@ -23,6 +23,8 @@ from bifrost.pipeline.stored.configured_topics import ConfiguredTenants
 from bifrost.pipeline.stored.scan_options import ScanOptions
 from bifrost.pipeline.stored.topic_client import LATEST, TopicClient
 from bifrost.pipeline.stored.topic_log import OffsetRange, read_range
+from bifrost.tenancy.virtual_partitions.index.forward_scan import ForwardScan
+from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry, key_of, to_value
 from bifrost.tenancy.virtual_partitions.tagged_batches import TAG
 from bifrost.tenancy.virtual_partitions.virtual_batches import marked_batch
 from support.brokers.kafka_cluster import sasl_properties
@@ -74,10 +76,12 @@ def planter(kafka: EmbeddedKafka, tmp_path: Path) -> Iterator[Planter]:
 
 @pytest.fixture
 def check(spark: SparkSession, kafka: EmbeddedKafka, tmp_path: Path) -> Callable[..., Checked]:
-    def run(*topics: str, rules: list[dict[str, Any]] = RULES, **more: Any) -> Checked:
+    def run(*topics: str, rules: list[dict[str, Any]] = RULES, index_topic: str = "", **more: Any) -> Checked:
         named = tuple(physical_name(TENANT, one) for one in topics)
         scan = ScanOptions(settings_of(kafka.bootstrap), str(tmp_path / "out"), named)
-        tenants = ConfiguredTenants([tenant_of([], name=TENANT, virtual_partitions=rules)])
+        tenants = ConfiguredTenants(
+            [tenant_of([], name=TENANT, virtual_partitions=rules)], index_topic=index_topic
+        )
         return run_fsck(spark, FsckOptions(scan, tenants, **more), told)
 
     return run
@@ -328,6 +332,58 @@ def test_offsets_that_a_gateway_answers_otherwise_are_differences(
     found = rows(tmp_path / "out" / "differences.csv")
     assert (done.differences, done.unowned) == (2, 0)
     assert {(row["virtual"], row["what"]) for row in found} == {("4", "latest"), ("4", "earliest")}
+
+
+def entry_of(planter: Planter, topic: str, partition: int) -> IndexEntry:
+    """Return what a gateway writes of a physical partition."""
+    scan = ForwardScan(None, planter.client.offset(topic, partition, LATEST))
+    while scan.offset is not None:
+        scan.take(planter.client.fetch(topic, partition, scan.offset).data)
+    assert scan.entry is not None
+    return scan.entry
+
+
+def test_the_index_of_gateways_is_compared_with_the_log(
+    check: Callable[..., Checked],
+    kafka: EmbeddedKafka,
+    endpoint: Endpoint,
+    planter: Planter,
+    tmp_path: Path,
+) -> None:
+    """Each entry with what was there when it was written."""
+    topic, name = "even-indexed", physical_name(TENANT, "even-indexed")
+    create(endpoint, topic)
+    planter.create("fsck-index")
+    produce(endpoint, topic)
+    made = {(name.encode(), one): entry_of(planter, name, one) for one in range(4)}
+    produce(endpoint, topic, "later")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+
+    def write(partition: int, entry: IndexEntry) -> None:
+        producer.produce("fsck-index", to_value(entry), key=key_of((name.encode(), partition)))
+
+    for (_, number), entry in made.items():
+        write(number, entry._replace(ends={}))
+        write(number, entry)
+    producer.produce("fsck-index", b"{}", key=key_of((name.encode(), 0)))
+    producer.produce("fsck-index", b"{}", key=b"scanner")
+    assert producer.flush(WAIT_S) == 0
+    right = check(topic, index_topic="fsck-index")
+    assert (right.differences, right.is_clean, right.records) == (0, True, 2 * 12 * EACH)
+
+    first, second, third = (made[name.encode(), one] for one in range(3))
+    write(0, first._replace(ends=first.ends | {1: first.ends[1] - 1}))
+    write(1, second._replace(ends={0: second.ends[0], 1: second.ends[1]}))
+    write(2, third._replace(last_batch=third.last_batch._replace(crc=third.last_batch.crc ^ 1)))
+    assert producer.flush(WAIT_S) == 0
+    wrong = check(topic, index_topic="fsck-index")
+    found = rows(tmp_path / "out" / "differences.csv")
+    assert (wrong.differences, wrong.unowned, wrong.is_clean) == (3, 0, False)
+    assert {(row["virtual"], row["what"], row["expected"], int(row["answered"])) for row in found} == {
+        ("4", "index", str(first.ends[1]), first.ends[1] - 1),
+        ("9", "index", str(second.ends[2]), 0),
+        ("2", "index", "the entry of another log", third.end),
+    }
 
 
 def test_what_stands_in_the_way_is_one_line(check: Callable[..., Checked], planter: Planter) -> None:

@@ -178,8 +178,11 @@ def read_tenants(path: Path, upstream: str) -> "ConfiguredTenants":
     if not upstream and len(named) > 1:
         raise typer.BadParameter(f"{path} has several: name one", param_hint="--upstream")
     cluster = named[upstream] if upstream else config.clusters[0]
+    index = config.proxy.partition_index
     return ConfiguredTenants(
-        config.tenants_of(cluster), {} if config.proxy.state is None else _moved(config).parts
+        config.tenants_of(cluster),
+        {} if config.proxy.state is None else _moved(config).parts,
+        index.topic if index.enabled else "",
     )
 
 

@@ -3,7 +3,7 @@
 OUT/partitions.parquet/  partitions.csv    a row by virtual partition: offsets, time, batches, records, bytes
 OUT/unowned.parquet/  unowned.csv          a row by batch that no virtual partition owns
 OUT/shared-keys.csv                        keys of compacted topics that several virtual partitions have
-OUT/differences.csv                        what brokers or a gateway say otherwise
+OUT/differences.csv                        what brokers, a gateway or the gateways' index say otherwise
 OUT/index.html                             the same for people
 
 It never shows what a record contains.
@@ -11,7 +11,7 @@ It never shows what a record contains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,9 +31,23 @@ from bifrost.pipeline.stored.topic_client import EARLIEST, LATEST, TopicClient
 from bifrost.pipeline.stored.topic_log import OffsetRange
 from bifrost.pipeline.stored.virtual import key_owners, virtual_owners
 from bifrost.pipeline.stored.virtual.listed_offsets import Difference, LogBounds, differences
-from bifrost.pipeline.stored.virtual.virtual_index import index_of, read_offsets, shared_keys, unowned_of
+from bifrost.pipeline.stored.virtual.stored_index import (
+    Place,
+    index_differences,
+    is_about,
+    read_index,
+    split_at,
+)
+from bifrost.pipeline.stored.virtual.virtual_index import (
+    ends_before,
+    index_of,
+    read_offsets,
+    shared_keys,
+    unowned_of,
+)
 from bifrost.pipeline.stored.virtual.virtual_owners import CLAIM, MARKER
 from bifrost.pipeline.stored.virtual.virtual_topics import VirtualTopic, virtual_topics
+from bifrost.tenancy.virtual_partitions.index.index_entry import IndexEntry
 from bifrost.tenancy.virtual_partitions.partition_map import VirtualPartition
 
 if TYPE_CHECKING:
@@ -43,10 +57,8 @@ MAX_SHOWN = 200
 """Rows of a table on the page; the files have all."""
 _TOPICS = "tenant STRING, topic STRING, name STRING, partitions INT, physical INT, ratio INT"
 _EMPTY_KEYS = "topic STRING, partition INT, virtual_partitions STRING, keys LONG, first_offset LONG"
+_ENDS = "topic STRING, partition INT, to LONG"
 _DIFFERENCES = "topic STRING, virtual INT, what STRING, expected STRING, answered LONG"
-
-Place = tuple[str, int]
-"""A physical topic and one of its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,8 @@ class _Planned(NamedTuple):
     bounds: Mapping[Place, LogBounds]
     """Of the physical partitions of topics that are compared."""
     compacted: frozenset[str]
+    entries: Mapping[Place, IndexEntry]
+    """What the index of the gateways says of physical partitions."""
     compared: Sequence[VirtualTopic]
     wrong: Sequence[Difference]
 
@@ -114,7 +128,8 @@ def run_fsck(spark: SparkSession, options: FsckOptions, say: Callable[[str], Non
         with told_in_one_line():
             owners.count()
         keys = _shared_keys(spark, options, planned)
-        wrong = [*planned.wrong, *_compared(options, planned, owners)]
+        wrong = [*planned.wrong, *_index_compared(spark, options, planned, owners)]
+        wrong += _compared(options, planned, owners)
         return _write(spark, options, planned, owners, keys, wrong)
     finally:
         owners.unpersist()
@@ -141,13 +156,23 @@ def _plan(client: TopicClient, options: FsckOptions) -> _Planned:
             topics[name] = one._replace(partitions=partitions)
     compared = _compared_topics(options, topics)
     differing = {one.topic for one in wrong}
+    entries = _entries(client, options, topics.keys() - differing)
     compared = [one for one in compared if one.physical not in differing]
     wrong += _partitions_at_gateway(options, compared)
     differing = {one.topic for one in wrong}
     compared = [one for one in compared if one.physical not in differing]
-    ranges = plan_ranges(client, sorted(topics), scan.since_ms, scan.until_ms)
+    ranges = split_at(plan_ranges(client, sorted(topics), scan.since_ms, scan.until_ms), entries)
     compacted = frozenset(name for name in topics if client.is_compacted(name))
-    return _Planned(topics, ranges, _bounds(client, compared, ranges), compacted, compared, wrong)
+    bounds = _bounds(client, compared, ranges)
+    return _Planned(topics, ranges, bounds, compacted, entries, compared, wrong)
+
+
+def _entries(client: TopicClient, options: FsckOptions, topics: Collection[str]) -> dict[Place, IndexEntry]:
+    """Return the index of the gateways, if it can be compared: only the whole log shows what it must be."""
+    scan, index_topic = options.scan, options.tenants.index_topic
+    if not index_topic or scan.since_ms is not None or scan.until_ms is not None:
+        return {}
+    return read_index(client, index_topic, topics)
 
 
 def _compared_topics(options: FsckOptions, topics: Mapping[str, VirtualTopic]) -> list[VirtualTopic]:
@@ -195,6 +220,34 @@ def _bounds(
             if (topic.physical, number) not in found:
                 start = client.offset(topic.physical, number, EARLIEST)
                 found[topic.physical, number] = LogBounds(start, start)
+    return found
+
+
+def _index_compared(
+    spark: SparkSession, options: FsckOptions, planned: _Planned, owners: DataFrame
+) -> list[Difference]:
+    """Return what the index of the gateways says otherwise than the log."""
+    if not planned.entries:
+        return []
+    entries = sorted(planned.entries.items())
+    reach = spark.createDataFrame([(*place, entry.end) for place, entry in entries], _ENDS)
+    ends: dict[str, dict[int, int]] = {}
+    for row in ends_before(owners, reach).collect():
+        ends.setdefault(row.topic, {})[row.virtual] = row.last_offset + 1
+    found: list[Difference] = []
+    with TopicClient(options.scan.settings) as client:
+        for place, entry in entries:
+            partitions = planned.topics[place[0]].partitions
+            if place[1] < partitions.physical:
+                found += index_differences(
+                    place,
+                    partitions,
+                    entry,
+                    ends.get(place[0], {}),
+                    client.offset(*place, EARLIEST),
+                    is_same_log=is_about(client, place, entry),
+                    is_compacted=place[0] in planned.compacted,
+                )
     return found
 
 
@@ -292,7 +345,10 @@ def _page(
             "Keys that several virtual partitions of a compacted topic have",
             _keys_table(keys.limit(MAX_SHOWN).collect()),
         ),
-        ("Where brokers or a gateway say otherwise", _differences_table(wrong[:MAX_SHOWN])),
+        (
+            "Where brokers, a gateway or the index of gateways say otherwise",
+            _differences_table(wrong[:MAX_SHOWN]),
+        ),
         ("Virtual partitions", _index_table(index)),
     ]
     return render_tables("Virtual partitions", f"{topics} topics, from their logs", sections)

@@ -51,6 +51,8 @@ class ConfiguredTenants:
     tenants: Sequence[Tenant]
     aliases: Mapping[str, TenantAliases] = field(default_factory=dict)
     """Moved and shared topics by tenant (`TopicAliases.parts`)."""
+    index_topic: str = ""
+    """Where the index of their virtual partitions is (`proxy.partition_index`); empty: there is none."""
 
     def topics(
         self, physical: Iterable[str], name: FilterName, directions: Collection[Direction]

@@ -77,6 +77,21 @@ def read_offsets(owners: DataFrame) -> DataFrame:
     )
 
 
+def ends_before(owners: DataFrame, ends: DataFrame) -> DataFrame:
+    """Return the last offset of each virtual partition before an offset of its physical one, as consumers get them.
+
+    Args:
+        owners: rows of `virtual_owners.SCHEMA`; each is of a range that does not go on beyond the offset.
+        ends: topic, partition and `to`, the offset, each physical partition once.
+    """
+    before = owners.where(F.col("virtual") >= 0).join(F.broadcast(ends), ["topic", "partition"])
+    return (
+        before.where(F.col("last_offset") < F.col("to"))
+        .groupBy(*PLACE)
+        .agg(F.max("last_offset").alias("last_offset"))
+    )
+
+
 def shared_keys(keys: DataFrame) -> DataFrame:
     """Return for each set of virtual partitions of a physical one how many keys all of them have.
 

@@ -2,8 +2,8 @@
 
     batches ──▶ owner_of ──▶ a virtual partition, none, or a claim or marker ──▶ Owners adds up what is alike ──▶ rows
 
-What has an owner is added up by virtual partition: that is the index, for the gateway stores none. A batch without an
-owner is a row of its own.
+What has an owner is added up by virtual partition: that is the index, which needs none that gateways store. A batch
+without an owner is a row of its own.
 """
 
 from __future__ import annotations

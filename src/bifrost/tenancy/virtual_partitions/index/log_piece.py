@@ -58,10 +58,11 @@ def read_piece(records: bytes | memoryview, *, is_keyed: bool) -> LogPiece | Non
     if end < 0:
         return None
     ends = {group: offset + 1 for group, offset in last.items()}
-    return LogPiece(_mark(records, 0), _mark(records, _last_batch(records)), end, ends)
+    return LogPiece(mark_of(records), mark_of(records, _last_batch(records)), end, ends)
 
 
-def _mark(records: bytes | memoryview, at: int) -> BatchMark:
+def mark_of(records: bytes | memoryview, at: int = 0) -> BatchMark:
+    """Return what a batch is known by that begins there."""
     offset, _, epoch, _, crc = _HEADER.unpack_from(records, at)
     return BatchMark(offset, epoch, crc)
 
