@@ -177,4 +177,6 @@ def lag(endpoint: Endpoint, topic: str, size: int) -> int:
         place.partition: future.result(WAIT_S).offset
         for place, future in admin.list_offsets({one: OffsetSpec.earliest() for one in places}).items()
     }
-    return sum(max(0, end - max(committed[one], starts[one])) for one, end in ends.items())
+    lags = {one: end - max(committed[one], starts[one]) for one, end in ends.items()}
+    assert min(lags.values()) >= 0, "the group is behind the end of a partition"
+    return sum(lags.values())
