@@ -57,7 +57,7 @@ ITS_METRICS = {
     "kafka_proxy_partitions_remapped": "counter",
     "kafka_proxy_offsets_translated": "counter",
 }
-"""All that the remapper has (src/metrics.rs), counters without `_total`."""
+"""All that the remapper has (its metrics/prometheus.rs), counters without `_total`."""
 
 
 class Remapping(Reloadable):
