@@ -20,7 +20,7 @@ _TOPICS = frozenset({"TopicData", "Topics", "Responses"})
 _PARTITIONS = frozenset({"PartitionData", "Partitions", "PartitionIndexes", "PartitionResponses"})
 _FORGOTTEN = frozenset({"ForgottenTopicsData"})
 _INDEXES = frozenset({"Index", "Partition", "PartitionIndex", "PartitionIndexes"})
-_NAMES, _IDS = frozenset({"Name", "Topic"}), "TopicId"
+_NAMES, _IDS, _TIMEOUT = frozenset({"Name", "Topic"}), "TopicId", "TimeoutMs"
 _MARKS = ("high_watermark", "last_stable_offset", "log_start_offset")
 _UNKNOWN = {"base_offset": -1, "high_watermark": -1, "low_watermark": -1, "records": b""}
 """What a partition's answer has where its default is no sign that the value is unknown."""
@@ -43,6 +43,8 @@ class Shapes:
     another size is before them."""
     forgotten: Shape | None
     """Of Fetch from v7 on: the fields after the topics, as the list of those that leave a session (KIP-227)."""
+    has_timeout_behind: bool
+    """Whether the request's fields after the topics begin with a timeout."""
 
 
 @cache
@@ -61,6 +63,7 @@ def shapes_of(api_key: ApiKey, version: int) -> Shapes:
         any(one.kafka_name == _IDS for one in _sections(request, version)[1]),
         _offsets(_sections(request, version)[0], version),
         _forgotten(request, version),
+        any(one.kafka_name == _TIMEOUT for one in _sections(request, version)[4][:1]),
     )
 
 

@@ -18,10 +18,10 @@ cdef class SplitRequest:
     cdef bytes head
     cdef Py_ssize_t left
     cdef bint is_produce
-    cdef readonly bint is_answered, is_by_id
+    cdef readonly bint is_answered, is_by_id, has_timeout
     cdef readonly double timeout_s
     cdef public object answer
-    cdef int begin(self, Split split, bytes head, bint is_produce, bint is_by_id) except -1
+    cdef int begin(self, Split split, bytes head, bint is_produce, bint is_by_id, bint has_timeout_behind) except -1
     cdef bint note(self, int32_t node, frame, bint may_be_done) except -1
 
 
@@ -31,4 +31,4 @@ cdef class SentPart:
     cdef readonly int32_t node
 
 
-cdef double timeout_of(int32_t timeout_ms) noexcept
+cdef double timeout_of(int32_t timeout_ms, bint is_answered) noexcept

@@ -4,11 +4,20 @@ from bifrost.routes.split import Split
 
 Buffer = bytes | memoryview
 
-LATE_S: float
-"""How much later than a Produce asks for its answer may come: the broker itself gives up at the request's timeout, and
-tells so."""
+EARLY_S: float
+"""How long before the timeout of a request its client has an answer at the latest; less if the timeout is short."""
 
-MAX_PRODUCE_TIMEOUT_S: float
+EARLY_PART: int
+"""That is no more than one part in so many of the timeout."""
+
+LEAST_S: float
+"""A broker always has so long: the timeout of a Produce bounds how long Kafka waits for replicas, and may be 0."""
+
+LATE_S: float
+"""How long a broker's connection is kept after its client was answered without it: at the request's timeout the broker
+itself gives up, and tells so."""
+
+MAX_TIMEOUT_S: float
 """Bounds the timeout that a request can ask for."""
 
 ANSWER_TIMEOUT_S: float
@@ -25,18 +34,29 @@ class SplitRequest:
         head: the header of its answer.
         is_produce: whether it says if it is answered, and how long the answer may take.
         is_by_id: whether topics are named by their IDs (KIP-516).
+        has_timeout_behind: whether the fields after its topics begin with a timeout.
     """
 
     split: Split
     is_answered: bool
     """Whether brokers answer it: not a Produce with `acks=0`."""
     is_by_id: bool
+    has_timeout: bool
+    """Whether it says how long its answer may take."""
     timeout_s: float
-    """How long a broker may take."""
+    """How long a broker may take until the client is answered without it."""
     answer: Buffer | None
     """The answer, a frame without its length; None: it has not come yet."""
 
-    def __init__(self, split: Split, head: bytes, *, is_produce: bool, is_by_id: bool) -> None: ...
+    def __init__(
+        self,
+        split: Split,
+        head: bytes,
+        *,
+        is_produce: bool,
+        is_by_id: bool,
+        has_timeout_behind: bool = False,
+    ) -> None: ...
     def parts(self, elsewhere: int) -> list[tuple[int, list[Buffer]]]:
         """Return the brokers that get a part, and its frame; from now on so many answers are awaited.
 

@@ -13,7 +13,7 @@ cdef class StraightWay:
     cdef Shape request, response
     cdef Template template
     cdef Py_ssize_t request_tags, response_head
-    cdef bint is_by_id, is_produce
+    cdef bint is_by_id, is_produce, has_timeout_behind
 
 
 @cython.final

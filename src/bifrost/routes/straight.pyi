@@ -19,6 +19,7 @@ class StraightWay:
         has_response_tags: whether the response's header has them.
         is_by_id: whether topics are named by their IDs (KIP-516).
         is_produce: whether the request says if it is answered, and how long the answer may take.
+        has_timeout_behind: whether the fields after its topics begin with a timeout.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class StraightWay:
         has_response_tags: bool,
         is_by_id: bool,
         is_produce: bool,
+        has_timeout_behind: bool = False,
     ) -> None: ...
 
 class StraightRequest:

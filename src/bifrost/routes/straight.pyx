@@ -56,9 +56,9 @@ cdef struct Fields:
 @cython.final
 cdef class StraightWay:
     def __init__(self, Shape request not None, Template template not None, *, bint has_request_tags,
-                 bint has_response_tags, bint is_by_id, bint is_produce):
+                 bint has_response_tags, bint is_by_id, bint is_produce, bint has_timeout_behind=False):
         self.request, self.response, self.template = request, template.shape, template
-        self.is_by_id, self.is_produce = is_by_id, is_produce
+        self.is_by_id, self.is_produce, self.has_timeout_behind = is_by_id, is_produce, has_timeout_behind
         self.request_tags, self.response_head = has_request_tags, 4 + has_response_tags
 
 
@@ -137,7 +137,7 @@ cdef class StraightRoutes:
         whole.begin(
             whole.sent if made.outline is None else self.led(way, made.outline, made.body, now_ms),
             PyBytes_FromStringAndSize(<const char*>head + 8, 4) + b"\0"[:way.response_head - 4],
-            way.is_produce, way.is_by_id,
+            way.is_produce, way.is_by_id, way.has_timeout_behind,
         )
         return whole
 
@@ -193,6 +193,8 @@ cdef class StraightRoutes:
                 if node == SEVERAL and seen > MAX_SPLIT:
                     return NO_NODE
             shape.walk(TOPIC_END, c)
+        if made.way.has_timeout_behind and c.end - c.pos >= 4:
+            made.timeout_ms = max(0, read_int32(c, c.pos))
         shape.walk(AFTER, c)
         return node if c.pos == c.end else NO_NODE
 

@@ -18,4 +18,5 @@ def straight_way(api_key: int, version: int) -> StraightWay | None:
         has_response_tags=shapes.response_header_is_flexible,
         is_by_id=shapes.is_by_id,
         is_produce=api_key == ApiKey.PRODUCE,
+        has_timeout_behind=shapes.has_timeout_behind,
     )

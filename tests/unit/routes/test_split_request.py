@@ -6,11 +6,14 @@ import pytest
 
 from bifrost.routes.split_request import (
     ANSWER_TIMEOUT_S,
+    EARLY_S,
     LATE_S,
-    MAX_PRODUCE_TIMEOUT_S,
+    LEAST_S,
+    MAX_TIMEOUT_S,
     SentPart,
     SplitRequest,
 )
+from bifrost.routes.straight import StraightRequest
 from bifrost.wire.api_keys import ApiKey
 from bifrost.wire.errors import MalformedFrame
 from unit.routes.split_case import NODES, NOT_LEADER, Case, index_of
@@ -134,9 +137,11 @@ def test_a_request_of_many_partitions_is_left_to_take_its_turn(count: int, is_re
     ("acks", "timeout_ms", "timeout_s"),
     [
         (0, 1, LATE_S + 0.001),
-        (1, 30_000, LATE_S + 30),
-        (-1, 0x7FFFFFFF, LATE_S + MAX_PRODUCE_TIMEOUT_S),
-        (-1, -5, LATE_S),
+        (1, 30_000, 30 - EARLY_S),
+        (1, 3_000, 2.7),
+        (1, 500, LEAST_S),
+        (-1, 0x7FFFFFFF, MAX_TIMEOUT_S - EARLY_S),
+        (-1, -5, LEAST_S),
     ],
 )
 def test_a_produce_tells_whether_and_until_when_it_is_answered(
@@ -146,11 +151,30 @@ def test_a_produce_tells_whether_and_until_when_it_is_answered(
     case.request.acks, case.request.timeout_ms = acks, timeout_ms
     whole = read_whole(case)
     assert (whole.is_answered, whole.timeout_s) == (acks != 0, pytest.approx(timeout_s))
+    assert whole.has_timeout
 
 
 def test_another_request_is_answered_within_the_time_of_clients() -> None:
-    whole = read_whole(of_all_leaders(ApiKey.DELETE_RECORDS, 2))
-    assert (whole.is_answered, whole.timeout_s) == (True, ANSWER_TIMEOUT_S)
+    whole = read_whole(of_all_leaders(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4))
+    assert (whole.is_answered, whole.timeout_s, whole.has_timeout) == (True, ANSWER_TIMEOUT_S, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(ApiKey.DELETE_RECORDS, 0), (ApiKey.DELETE_RECORDS, 2), (ApiKey.LIST_OFFSETS, 10)]
+)
+def test_a_timeout_behind_the_topics_counts_as_well(key: ApiKey, version: int) -> None:
+    case = of_all_leaders(key, version)
+    case.request.timeout_ms = 3_000
+    whole = read_whole(case)
+    assert (whole.timeout_s, whole.has_timeout) == (pytest.approx(2.7), True)
+
+    name, nodes = next(iter(case.leaders.items()))
+    case.leaders[name] = [nodes[0]] * len(nodes)
+    case.request = case.build(0, [(name, [0, 1])])
+    case.request.timeout_ms = 4_000
+    straight = routes_of(case).read(pieces_of(case), 0)
+    assert isinstance(straight, StraightRequest)
+    assert straight.timeout_ms == 4_000
 
 
 def test_a_request_without_partitions_goes_to_the_broker_that_is_named() -> None:

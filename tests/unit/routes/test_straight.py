@@ -162,7 +162,7 @@ def test_a_leader_that_was_learnt_long_ago_is_not_sure() -> None:
     straight = read(case, now_ms=5001)
     assert straight is not None
     assert not straight.is_sure
-    assert straight.timeout_ms == -1
+    assert straight.timeout_ms == 0, "the default of the request's own"
 
 
 def test_other_requests_and_those_in_many_pieces_are_left_to_the_split() -> None:

@@ -3,7 +3,9 @@
     idle ──send──▶ connecting ──▶ open ──login due, nothing awaited──▶ logging in ──▶ open …
                         └────────────┴── lost, or an answer is late ──▶ lost: each part fails, the next makes a new link
 
-Parts leave in the order in which they were given, and a broker answers in that order.
+Parts leave in the order in which they were given, and a broker answers in that order. A part whose request has a
+timeout of its own fails alone when that is over: what the broker answers to it later is dropped, and the link is lost
+only when it has not answered some seconds after.
 """
 
 import asyncio
@@ -25,7 +27,7 @@ from bifrost.gateway.errors import BrokerError, LoginError
 from bifrost.gateway.loop.loop_guard import report
 from bifrost.gateway.routing.straight_relay import StraightLink, StraightRelay
 from bifrost.gateway.sockets.socket_transport import SocketTransport
-from bifrost.routes.split_request import SentPart
+from bifrost.routes.split_request import LATE_S, SentPart
 from bifrost.routes.straight import StraightRequest
 from bifrost.session.close_reason import CloseReason
 from bifrost.wire.errors import FrameTooLarge
@@ -41,6 +43,11 @@ Buffer = bytes | memoryview
 Answered = Callable[[Buffer | None, bool], None] | StraightRequest | SentPart
 """Gets the frame of an answer, without its length; or None, and whether the part may have reached the broker. Of
 requests by leader the router takes care (`Router.give`), so that no function is made for them."""
+
+
+MOST_DROPPED = 100
+"""Answers of one broker that are still awaited, to be dropped; with more the link is lost, for they are memory. As many
+as a client may have requests under way, by default."""
 
 
 class _Part(NamedTuple):
@@ -94,8 +101,7 @@ class BrokerLink(StraightLink):
             self.waits_unanswered = self.has_unanswered = True
         else:
             self.awaited.append((answered, due_s))
-            if self.timer is None:
-                self.watch(due_s)
+            self.watch(due_s)
         self.connection.transport.writelines(segments)
 
     def _go_on(self) -> None:
@@ -253,9 +259,12 @@ class BrokerLink(StraightLink):
     # -- the end
 
     def watch(self, due_s: float) -> None:
-        """Look at `due_s`, by the loop's time, whether the oldest part is late, if that is not planned yet."""
-        if self.timer is None and not self._is_lost:
-            self.timer = self._router.loop.call_at(due_s, self._end_late)
+        """Look at `due_s`, by the loop's time, whether a part is late, if that is not planned for earlier."""
+        if self._is_lost or (self.timer is not None and self.looks_s <= due_s):
+            return
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer, self.looks_s = self._router.loop.call_at(due_s, self._end_late), due_s
 
     def _end_late(self) -> None:
         self.timer = None
@@ -263,15 +272,40 @@ class BrokerLink(StraightLink):
             self._look()
 
     def _look(self) -> None:
-        """Give up if the oldest part is late; else look again when it would be."""
-        due = [one[0].due_s for one in (self.unsent,) if one] + [one[0][1] for one in (self.awaited,) if one]
-        if not due:
-            return
-        if min(due) <= self._router.loop.time():
+        """Fail the parts whose own time is over; give up if another one is late; else look again when one would be."""
+        now_s = self._router.loop.time()
+        late = self._take_late(now_s)
+        for answered, may_be_done in late:
+            self._router.give(answered, None, may_be_done=may_be_done)
+        due = [(due_s, answered is not _drop) for answered, due_s in self.awaited]
+        due += [(one.due_s, True) for one in self.unsent]
+        is_late = any(due_s <= now_s for due_s, _ in due)
+        if late or any(due_s <= now_s and is_wanted for due_s, is_wanted in due):
             self._router.note_late()
+        if is_late or (late and self._holds_too_much()):
             self._lose("the broker did not answer in time", is_away=True)
-        else:
-            self.watch(min(due))
+        elif due:
+            self.watch(min(due)[0])
+
+    def _take_late(self, now_s: float) -> list[tuple[Answered, bool]]:
+        """Await no longer what has a time of its own that is over; return it, and whether the broker may have it."""
+        late: list[tuple[Answered, bool]] = []
+        for place, (answered, due_s) in enumerate(tuple(self.awaited)):
+            if due_s <= now_s and _has_timeout(answered):
+                late.append((answered, True))
+                self.awaited[place] = _drop, now_s + LATE_S
+        for part in tuple(self.unsent):
+            if part.answered is not None and part.due_s <= now_s and _has_timeout(part.answered):
+                late.append((part.answered, False))
+                self.unsent.remove(part)
+        return late
+
+    def _holds_too_much(self) -> bool:
+        """Whether the broker owes or does not take more than the requests under way account for."""
+        connection = self.connection
+        if connection is not None and connection.is_write_paused:
+            return True
+        return sum(one[0] is _drop for one in self.awaited) > MOST_DROPPED
 
     def _lose(self, detail: str, *, is_away: bool = False) -> None:
         """Close; parts that are not answered fail.
@@ -326,3 +360,14 @@ class BrokerLink(StraightLink):
             connection.framer.leave()
             if connection.transport is not None:
                 connection.transport.close()
+
+
+def _has_timeout(answered: Answered) -> bool:
+    """Whether it is answered when its own time is over, whatever else the broker does."""
+    if isinstance(answered, SentPart):
+        return answered.whole.has_timeout
+    return isinstance(answered, StraightRequest) and answered.timeout_ms >= 0
+
+
+def _drop(_frame: Buffer | None, _may_be_done: bool) -> None:
+    """Take an answer that has come too late for the client."""

@@ -29,8 +29,14 @@ def split_of(request: "Request") -> Split:
 
 def split_request(request: "Request", split: Split) -> SplitRequest:
     """Return a request that was taken apart, so that its parts can be sent."""
-    is_produce, by_id = request.api_key == ApiKey.PRODUCE, request.shapes.is_by_id
-    return SplitRequest(split, request.response_head, is_produce=is_produce, is_by_id=by_id)
+    shapes = request.shapes
+    return SplitRequest(
+        split,
+        request.response_head,
+        is_produce=request.api_key == ApiKey.PRODUCE,
+        is_by_id=shapes.is_by_id,
+        has_timeout_behind=shapes.has_timeout_behind,
+    )
 
 
 def take_unusual(

@@ -7,6 +7,7 @@ from bifrost.routes.split_request cimport SentPart
 cdef class StraightLink:
     cdef public object connection, task, timer, awaited, unsent
     cdef public bint waits_unanswered, has_unanswered
+    cdef public double looks_s
     cpdef bint is_open(self) except -1
     cpdef bint is_ready(self) except -1
 

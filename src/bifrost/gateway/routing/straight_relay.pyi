@@ -27,6 +27,8 @@ class StraightLink:
     """What connects, or logs in again: nothing is sent meanwhile."""
     timer: asyncio.TimerHandle | None
     """Set while something is awaited, or waits to be sent."""
+    looks_s: float
+    """When it looks at these, by the loop's time."""
     awaited: deque[Any]
     """What the broker has still to answer, in order: who gets the answer, and until when, by the loop's time."""
     unsent: deque[Any]

@@ -43,6 +43,7 @@ cdef class StraightLink:
         self.connection = self.task = self.timer = None
         self.awaited, self.unsent = deque(), deque()
         self.waits_unanswered = self.has_unanswered = False
+        self.looks_s = 0.0
 
     cpdef bint is_open(self) except -1:
         connection = self.connection
@@ -107,7 +108,7 @@ cdef class StraightRouter:
         if straight.is_answered and not self.is_closed:
             self.turns.append(straight)
         self.send_to(straight.node, straight.segments, straight if straight.is_answered else None,
-                     timeout_of(straight.timeout_ms))
+                     timeout_of(straight.timeout_ms, straight.is_answered))
         straight.let_go()
 
     def send_split(self, SplitRequest whole not None, elsewhere):
@@ -133,7 +134,7 @@ cdef class StraightRouter:
         else:
             due_s = clock_ns() / 1e9 + timeout_s
             link.awaited.append((answered, due_s))
-            if link.timer is None:
+            if link.timer is None or due_s < link.looks_s:
                 link.watch(due_s)
         link.connection.transport.writelines(segments)
         return 0
