@@ -69,6 +69,12 @@ cdef class Room(MemoryLimit):
             self.whole.add(-size, is_answer)
         self.tell()
 
+    cdef void hold(self, Py_ssize_t size, bint is_answer) noexcept:
+        """Take room for what is held already, though there may be none."""
+        self.add(size, is_answer)
+        if self.whole is not None:
+            self.whole.add(size, is_answer)
+
     cdef void count(self, Py_ssize_t more) noexcept:
         """Count what is held already, or is held no longer."""
         self.used += more

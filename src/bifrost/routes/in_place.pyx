@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from bifrost.routes.shape cimport AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, open_pieces
-from bifrost.routes.slots cimport ALL, ANSWERED, CHANGED, Topic, is_shown, put_fill
+from bifrost.routes.slots cimport ALL, ANSWERED, CHANGED, Topic, is_shown, note_told, put_fill
 from bifrost.routes.split cimport Split
 from bifrost.routes.template cimport IN_FRONT, Template, put_count
 from bifrost.wire.framer cimport Block
@@ -64,7 +64,7 @@ def answer_in_place(Split split not None, bytes head not None, *, bint fills, in
         Py_XDECREF(out.heap)
     write_begin(split, <uint8_t*>piece.data, head, count_at, count, session_id)
     if session_id:
-        split.note_told(ALL if fills else ANSWERED)
+        note_told(split.slots, split.count, ALL if fills else ANSWERED)
     return window(block, piece.data, size, True)
 
 
@@ -91,7 +91,7 @@ cdef object frame_of_all(Split split):
         answer = split.slots[i].answer
         if answer != NULL:
             break
-    for frame in split.frames:
+    for _, frame in split.frames:
         if isinstance(owner_of(frame), Block):
             data = <const uint8_t*>memoryview_data(frame)
             if data <= answer < data + memoryview_size(frame):

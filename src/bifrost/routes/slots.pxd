@@ -15,6 +15,7 @@ cdef enum Shown:
 cdef enum:
     HIGH_WATERMARK = 0        # where it is in the watermarks of Fetch
     LOG_START_OFFSET = 16
+    COUNT = 5                 # bytes of the length of an array at most
 
 cdef struct Slot:
     int32_t topic, index, node, next       # next: in the same bucket of the hash table
@@ -49,6 +50,14 @@ cdef inline uint32_t hashed(int topic, int32_t index, uint64_t secret, int bits)
     """A hash of so many bits. Without the secret, an odd number, no client can name partitions that share one."""
     return <uint32_t>((<uint64_t>topic << 32 | <uint32_t>index) * secret >> 64 - bits)
 
+cdef inline bint is_of_one(Slot* slots, int count, int32_t node) noexcept:
+    """Whether one broker gets all."""
+    cdef int i
+    for i in range(count):
+        if slots[i].node != node:
+            return False
+    return True
+
 cdef inline int slots_of(Topic* topic, Slot* slots, int32_t node) noexcept:
     cdef int i, found = 0
     for i in range(topic.first, topic.first + topic.count):
@@ -68,6 +77,28 @@ cdef inline int slots_shown(Topic* topic, Slot* slots, int mode) noexcept:
     for i in range(topic.first, topic.first + topic.count):
         found += is_shown(&slots[i], mode)
     return found
+
+cdef inline int note_told(Slot* slots, int count, int mode) noexcept:
+    """Remember what the client of a session knows when it has an answer, and which partitions had records."""
+    cdef Slot* slot
+    cdef int i
+    for i in range(count):
+        slot = &slots[i]
+        slot.had_data = slot.answer != NULL and slot.data > 0
+        if is_shown(slot, mode):
+            # As CachedPartition.maybeUpdateResponseData: what had an error is in the next answer again.
+            slot.is_told = slot.has_marks and slot.error == 0
+            memcpy(slot.told, slot.marks, MARKS)
+    return 0
+
+cdef inline Py_ssize_t most_bytes(Topic* topic, Slot* slots, Template template, int mode) noexcept:
+    """No fewer bytes than a topic of an answer takes."""
+    cdef Py_ssize_t size = topic.head - topic.start + COUNT + template.tail_end - template.tail_at
+    cdef int i
+    for i in range(topic.first, topic.first + topic.count):
+        if is_shown(&slots[i], mode):
+            size += slots[i].size if slots[i].answer != NULL else template.partition_end - template.partition_at
+    return size
 
 cdef inline int put_answer(Output* out, Slot* slot, Template template) except -1:
     """What a broker has answered for a partition."""

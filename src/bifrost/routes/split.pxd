@@ -38,7 +38,6 @@ cdef class Split:
     ) noexcept
     cdef int refuse(self, Slot* slot, int16_t error_code) noexcept
     cdef bytes bytes_of(self, Py_ssize_t start, Py_ssize_t end)
-    cdef bint is_of_one(self, int32_t node) noexcept
     cdef int topics_of(self, int32_t node) noexcept
     cdef int take_partition(self, int32_t node, int topic, Cursor* c) except -1
     cdef int find(self, int topic, int32_t index) except -2
@@ -46,4 +45,3 @@ cdef class Split:
     cdef bint is_same(self, int mine, Split other, int its) except -1
     cdef bint is_whole(self) noexcept
     cdef int put_topic(self, Output* out, int t, int mode) except -1
-    cdef int note_told(self, int mode) noexcept

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from bifrost.routes.leaders import LeaderTable
 from bifrost.routes.shape import Shape
 from bifrost.routes.template import Template
+from bifrost.wire.framer import MemoryLimit
 
 Buffer = bytes | memoryview
 
@@ -117,7 +118,10 @@ class Split:
         """Whether this request asks the broker for all that a later one does, each partition in the same words."""
 
     def adopt(self, earlier: Split, node_id: int) -> None:
-        """Take over what the broker has answered to an earlier request, for partitions asked for in the same words."""
+        """Take over what the broker has answered to an earlier request, for partitions asked for in the same words.
+
+        The earlier request has no answers of this broker any more.
+        """
 
     def carry(self, earlier: Split) -> None:
         """Take over the watermarks that answers to an earlier request had, and what its client was told."""
@@ -129,7 +133,12 @@ class Split:
         """Return the topics whose leaders are others than the table says, by the errors in the answers."""
 
     def merged(
-        self, head: bytes, fills: bool = False, session_id: int = 0, only_changed: bool = False
+        self,
+        head: bytes,
+        fills: bool = False,
+        session_id: int = 0,
+        only_changed: bool = False,
+        room: MemoryLimit | None = None,
     ) -> Buffer:
         """Return the answer as one frame without its length.
 
@@ -139,4 +148,6 @@ class Split:
                 out.
             session_id: of Fetch, the client's session (KIP-227); 0: it has none.
             only_changed: whether the answer has only partitions with something new for the client of the session.
+            room: where a large answer is counted until its memory is free. It takes over the room of the answers that
+                it is made of, which are given up: `release` has to follow.
         """

@@ -16,6 +16,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from bifrost.routes.answer_memory cimport memory_of
 from bifrost.routes.leaders cimport (
     KEPT_MS, LONGEST_ABSENT, NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, SURE_MS, LeaderTable, Leaders, absence_of,
     any_of, is_stale,
@@ -24,12 +25,15 @@ from bifrost.routes.shape cimport (
     AFTER, BEFORE, PARTITION, TOPIC, TOPIC_END, Cursor, Piece, Shape, copy, open_pieces,
 )
 from bifrost.routes.slots cimport (
-    ALL, ANSWERED, CHANGED, Slot, Topic, address, hashed, is_shown, put_answer, put_fill, resized, slots_of, slots_shown,
+    ALL, ANSWERED, CHANGED, COUNT, Slot, Topic, address, hashed, is_of_one, is_shown, most_bytes, note_told, put_answer,
+    put_fill, resized, slots_of, slots_shown,
 )
 from bifrost.routes.template cimport BEHIND, IN_FRONT, MARKS, NO_THROTTLE, Template, put_count
 from bifrost.wire.errors import MalformedFrame
+from bifrost.wire.framer cimport DIRECT, Block, MemoryLimit
 from bifrost.wire.output cimport Output, open_output, put, take, write_size
 from bifrost.wire.reader cimport be32
+from bifrost.wire.window cimport window
 
 cdef enum:
     OWN_SEGMENT = 4096    # shorter runs are copied: a segment of its own would cost more
@@ -239,7 +243,7 @@ cdef class Split:
     def part(self, int32_t node, changes=(), bytes after=None):
         cdef Parts parts = Parts(self)
         cdef int t
-        if not changes and after is None and self.is_of_one(node):
+        if not changes and after is None and is_of_one(self.slots, self.count, node):
             return self.segments
         parts.run(4, self.topics_at, changes, self.start)
         parts.count(self.request, self.topics_of(node))
@@ -250,13 +254,6 @@ cdef class Split:
         else:
             put(&parts.out, PyBytes_AS_STRING(after), PyBytes_GET_SIZE(after))
         return parts.frame()
-
-    cdef bint is_of_one(self, int32_t node) noexcept:
-        cdef int i
-        for i in range(self.count):
-            if self.slots[i].node != node:
-                return False
-        return True
 
     cdef int topics_of(self, int32_t node) noexcept:
         cdef int t, found = 0
@@ -280,7 +277,7 @@ cdef class Split:
         if start > c.end:
             raise MalformedFrame("the header ends beyond the frame", start)
         c.pos, c.data_size, c.tags_at, c.error = start, 0, -1, 0
-        self.frames.append(frame)
+        self.frames.append((node, frame))
         shape.walk(BEFORE, &c)
         error = c.error
         topics = shape.read_count(&c)
@@ -410,8 +407,13 @@ cdef class Split:
             self.has_error |= slot.error != 0
             self.is_plain = False
         if not self.is_plain:
-            self.frames += earlier.frames
+            self.frames += [one for one in earlier.frames if one[0] == node]
             self.throttle_ms = max(self.throttle_ms, earlier.throttle_ms)
+        # Otherwise their memory would be held for two requests, and its room is given up with one of them.
+        earlier.frames = [one for one in earlier.frames if one[0] != node]
+        for i in range(earlier.count):
+            if earlier.slots[i].node == node:
+                earlier.slots[i].answer, earlier.slots[i].data, earlier.slots[i].error = NULL, 0, 0
 
     def carry(self, Split earlier not None):
         cdef Slot* slot
@@ -448,24 +450,31 @@ cdef class Split:
 
     # -- the answer
 
-    def merged(self, bytes head not None, bint fills=False, int32_t session_id=0, bint only_changed=False):
+    def merged(self, bytes head not None, bint fills=False, int32_t session_id=0, bint only_changed=False,
+               MemoryLimit room=None):
         cdef Template template = self.template
         cdef const uint8_t* body = <const uint8_t*>PyBytes_AS_STRING(template.body)
         cdef Output out
-        cdef Py_ssize_t at
+        cdef Block block = None
+        cdef Py_ssize_t at, size = PyBytes_GET_SIZE(head) + PyBytes_GET_SIZE(template.body) + COUNT
         cdef int t, count = 0, mode = CHANGED if only_changed else ALL if fills else ANSWERED
         if len(self.frames) == 1 and self.is_plain and not session_id and self.is_whole():
-            return self.frames[0]
+            return self.frames[0][1]
+        for t in range(self.topic_count):
+            if slots_shown(&self.topics[t], self.slots, mode):
+                size += most_bytes(&self.topics[t], self.slots, template, mode)
+                count += 1
         open_output(&out)
         out.owner = out.segments = NULL
+        if size > DIRECT:
+            block = memory_of([frame for _, frame in self.frames], size, room)
+            out.data, out.capacity = block.data, size
         put(&out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
         put(&out, body, template.topics_at)
         if template.throttle_at == IN_FRONT:
             write_size(out.data + PyBytes_GET_SIZE(head), self.throttle_ms)
         if session_id:
             write_size(out.data + PyBytes_GET_SIZE(head) + SESSION_ID_AT, session_id)
-        for t in range(self.topic_count):
-            count += slots_shown(&self.topics[t], self.slots, mode) > 0
         put_count(&out, template.shape, count)
         for t in range(self.topic_count):
             self.put_topic(&out, t, mode)
@@ -474,21 +483,11 @@ cdef class Split:
             at = out.size - PyBytes_GET_SIZE(template.body) + template.after_at
             write_size(out.data + at, self.throttle_ms)
         if session_id:
-            self.note_told(mode)
-        return take(&out)
-
-    cdef int note_told(self, int mode) noexcept:
-        """Remember what the client of a session knows now, and which partitions had records."""
-        cdef Slot* slot
-        cdef int i
-        for i in range(self.count):
-            slot = &self.slots[i]
-            slot.had_data = slot.answer != NULL and slot.data > 0
-            if is_shown(slot, mode):
-                # As CachedPartition.maybeUpdateResponseData: what had an error is in the next answer again.
-                slot.is_told = slot.has_marks and slot.error == 0
-                memcpy(slot.told, slot.marks, MARKS)
-        return 0
+            note_told(self.slots, self.count, mode)
+        if block is None:
+            return take(&out)
+        assert out.heap == NULL, "there was memory for the whole answer"
+        return window(block, block.data, out.size, True)
 
     cdef bint is_whole(self) noexcept:
         cdef int i

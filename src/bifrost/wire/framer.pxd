@@ -5,11 +5,16 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 
+cdef enum:
+    DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory
+
+
 cdef class MemoryLimit:
     cdef bint full(self) noexcept
     cdef bint reserve(self, Py_ssize_t size, bint is_answer, bint has_turn) noexcept
     cdef void give_back(self, Py_ssize_t size, bint is_answer) noexcept
     cdef void count(self, Py_ssize_t more) noexcept
+    cdef void hold(self, Py_ssize_t size, bint is_answer) noexcept
 
 
 @cython.final

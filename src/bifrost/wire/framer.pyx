@@ -52,7 +52,6 @@ cdef extern from *:
 cdef enum:
     OWN = 8192             # bytes: a frame from here on leaves the chunk as its own bytes
     CHUNK = 65536          # bytes read at once while no large frame is under way
-    DIRECT = 32768         # bytes: an unfinished frame above this is received straight into its own memory
     SMALL_CHUNK = 4096     # the same two of those who have not authenticated
     SMALL_DIRECT = 2048
     STREAM = 262144        # bytes: a frame from here on goes on before it is whole, if it can
@@ -83,6 +82,9 @@ cdef class MemoryLimit:
 
     cdef void count(self, Py_ssize_t more) noexcept:
         """Count what is held already, or is held no longer."""
+
+    cdef void hold(self, Py_ssize_t size, bint is_answer) noexcept:
+        """Take room for a large frame that is held already, though there may be none."""
 
 
 cdef class TakenRoom:
@@ -301,7 +303,6 @@ cdef class Block:
             spare_block_bytes += self.capacity
         if room is not None:
             room.give_back(self.size, self.is_answer)
-
 
 cdef PyObject* idle = NULL    # the framer that last took a chunk and received nothing into it; not owned
 

@@ -327,7 +327,8 @@ class FetchPolls:
         frame = answer_in_place(split, head, fills=not only_changed, session_id=session_id)
         if frame is not None:
             return frame
-        return split.merged(head, fills=True, session_id=session_id, only_changed=only_changed)
+        room = self._router.rooms.room(self._router.tenant)
+        return split.merged(head, fills=True, session_id=session_id, only_changed=only_changed, room=room)
 
     def _hold(self, split: Split | None) -> None:
         """Keep the last Fetch, if there is room; without it there are no watermarks to fill in, and no session."""
