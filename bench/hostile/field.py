@@ -183,11 +183,12 @@ class Field:
         self.count(150 + handshake)
         return Line(client.socket, self.count)
 
-    def client(self) -> RawClient:
+    def client(self, *, is_single: bool = False) -> RawClient:
         """Open a connection for single requests."""
         self.sent.connections += 1
         self._bucket()[0] += 1
-        return self._log_in(self.target.plain_port + self.target.node_id)
+        target = self.target
+        return self._log_in(target.single_port if is_single else target.plain_port + target.node_id)
 
     @property
     def _source(self) -> tuple[str, int] | None:

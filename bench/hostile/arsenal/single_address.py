@@ -1,7 +1,9 @@
 """A single address for all brokers: the gateway finds the broker of each topic and group that a client names."""
 
+import time
 from collections.abc import Iterator
 
+from bench.frames import produce, record_batch
 from bench.hostile.attack import attack
 from bench.hostile.field import Field
 from bifrost.wire.messages import FetchRequest, ListOffsetsRequest, OffsetFetchRequest
@@ -55,3 +57,26 @@ def single_address_partitions(field: Field) -> Iterator[None]:
     frame = field.frame(new(replica_id=-1, topics=[topic]), 7)
     yield
     field.flood([frame], connections=4, is_single=True)
+
+
+@attack(
+    "40 connections that fetch 8 MiB of all brokers at once again and again, and read nothing",
+    seconds=8,
+    is_warmed=True,
+    has_features=True,
+)
+def single_address_slow_readers(field: Field) -> Iterator[None]:
+    # Not of long ago, or the brokers would delete it, and each answer would be a short error.
+    batch, _ = record_batch(512 * 1024, 1024, int(time.time() * 1000))
+    client = field.client(is_single=True)
+    for partition in range(8):
+        for _ in range(2):
+            client.request(produce(field.target.topic, b"", 9, partition, batch), 9)
+    client.close()
+    new = FetchRequest
+    partitions = [new.FetchPartition(partition=one, partition_max_bytes=MIB) for one in range(8)]
+    topics = [new.FetchTopic(topic=field.target.topic, partitions=partitions)]
+    # What does not wait is answered when all brokers have answered, with what they all have.
+    frame = field.frame(new(max_wait_ms=0, max_bytes=8 * MIB, session_epoch=-1, topics=topics), 12)
+    yield
+    field.flood([frame], connections=40, reads=False, is_single=True)
