@@ -9,8 +9,11 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
+from bifrost.wire.error_codes import ErrorCode
+from bifrost.wire.messages import DescribeProducersRequest
 from kafka import KafkaConsumer, KafkaProducer
 from support.clients.endpoint import Endpoint
+from support.clients.raw_client import RawClient
 from support.gateways.gateway_process import GatewayProcess
 
 WAIT_S = 40.0
@@ -250,3 +253,24 @@ def test_an_unknown_topic_has_the_broker_s_own_error(endpoint: Endpoint) -> None
     consumer.close()
 
     assert "UNKNOWN" in str(failure.value)
+
+
+def test_the_producers_of_all_leaders_are_described(endpoint: Endpoint, admin: AdminClient) -> None:
+    topic = "described"
+    # With one replica, for followers answer it, too (KIP-664).
+    for future in admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values():
+        future.result(WAIT_S)
+    produce(endpoint, topic, PARTITIONS, enable_idempotence=True, acks="all")
+    new = DescribeProducersRequest
+    asked = [new.TopicRequest(name=topic, partition_indexes=[*range(PARTITIONS), PARTITIONS])]
+    with RawClient.authenticated(endpoint) as client:
+        answer = client.request(new(topics=asked), 0)
+
+    (described,) = answer.topics
+    assert [one.partition_index for one in described.partitions] == [*range(PARTITIONS), PARTITIONS]
+    *present, absent = described.partitions
+    assert absent.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert {one.error_code for one in present} == {ErrorCode.NONE}
+    producers = [producer for one in present for producer in one.active_producers]
+    assert len(producers) == PARTITIONS, "each leader has told of the one that has written to its partitions"
+    assert {(one.producer_id, one.last_sequence) for one in producers} == {(producers[0].producer_id, 0)}
