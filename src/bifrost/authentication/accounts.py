@@ -77,6 +77,57 @@ class AuthenticationFailed(Exception):
         self.is_told = is_told
 
 
+class PasswordCheck:
+    """Whether a password is an account's: known at once, or after `run`, which takes milliseconds.
+
+    `run` touches nothing but this object, so it may run in any thread.
+    """
+
+    __slots__ = ("_account", "_matches", "_password", "_verifier", "is_done")
+
+    def __init__(
+        self,
+        account: Account | None,
+        password: bytes,
+        verifier: ScramVerifier | None = None,
+        *,
+        matches: bool = False,
+    ) -> None:
+        """Take what is compared.
+
+        Args:
+            account: the account that a right password proves; None: there is none.
+            password: what the client sent.
+            verifier: what `run` compares it with; None: it was compared.
+            matches: whether it was right, if it was compared.
+        """
+        self._account, self._password, self._verifier = account, password, verifier
+        self._matches = matches
+        self.is_done = verifier is None
+        """Whether the result is known."""
+
+    def run(self) -> None:
+        """Derive the verifier of the password, and compare (PBKDF2): the same work for an unknown name."""
+        try:
+            if self._verifier is not None:
+                self._matches = self._verifier.matches(self._password)
+        finally:
+            self._password, self.is_done = b"", True
+
+    @property
+    def account(self) -> Account | None:
+        """The account that the password has proved; None: it is wrong, or the result is not known."""
+        return self._account if self._matches else None
+
+
+class PasswordIsChecked(Exception):
+    """A password is to be checked, which takes milliseconds: try again when `check.run` has returned."""
+
+    def __init__(self, check: PasswordCheck) -> None:
+        super().__init__("a password is checked")
+        self.check = check
+
+
 _MADE_BY_A_TENANT = Account(
     "",
     "",
@@ -161,19 +212,18 @@ class Accounts:
             now = self._made_by_a_tenant(account.username)
         return now is not None and (now.tenant, now.namespace) == (account.tenant, account.namespace)
 
-    def matching(self, username: str, password: bytes) -> Account | None:
-        """Return the account of this name if that is its password; an unknown name takes as long as a known one."""
+    def check(self, username: str, password: bytes) -> PasswordCheck:
+        """Return the check whether that is this user's password; an unknown name takes as long as a known one."""
         account = self._by_name.get(username)
         # The imitation is made even when it is not needed, so that both cases take as long; `verifier` does the same.
         model = self._model_of(username, self._all)
         like = account or model
         if like.password is not None:
             matches = (like.password if account else _NO_PASSWORD).matches(password)
-        else:
-            verifier = next(iter(like.verifiers.values()))
-            imitated = verifier.imitated(self._key, username)
-            matches = (verifier if account else imitated).matches(password)
-        return self._admitted(account) if matches else None
+            return PasswordCheck(self._admitted(account), b"", matches=matches)
+        verifier = next(iter(like.verifiers.values()))
+        imitated = verifier.imitated(self._key, username)
+        return PasswordCheck(self._admitted(account), password, verifier if account else imitated)
 
     def verifier(self, username: str, mechanism: Mechanism) -> tuple[Account | None, ScramVerifier]:
         """Return the account of this name and its verifier; for an unknown name None and one that no proof matches."""

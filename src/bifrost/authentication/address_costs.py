@@ -1,8 +1,8 @@
 """What the clients of one address have cost before they authenticated: a bucket of tokens for each kind of cost.
 
-Every connection has budgets of its own (unauthenticated_budget.py); this bounds many connections one after the other.
-When a bucket is empty, no connection is refused: the next connections from the address wait until it is filled again,
-as after failed authentications, so that honest clients behind the same address can still connect.
+Every connection has budgets of its own (unauthenticated_budget.py); this bounds many connections of one address. When a
+bucket is empty, no connection is refused: the next connections from the address wait, so that honest clients behind the
+same address can still connect (failed_authentications.py).
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,14 @@ class Cost:
     nbytes: int = 0
     cpu_ns: int = 0
 
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.requests + other.requests, self.nbytes + other.nbytes, self.cpu_ns + other.cpu_ns)
+
+    def __neg__(self) -> "Cost":
+        return Cost(-self.requests, -self.nbytes, -self.cpu_ns)
+
+
+NO_COST = Cost()
 
 BURST = Cost(requests=5_000, nbytes=8 * 1024 * 1024, cpu_ns=1_000_000_000)
 """What an address may cost at once: a thousand clients that come back after a restart, each with five requests, some
@@ -38,9 +46,9 @@ class AddressCosts:
         self._spent: BoundedMap[str, tuple[Cost, int]] = BoundedMap(MAX_ADDRESSES)
 
     def charge(self, address: str, cost: Cost, now_ms: int) -> None:
-        """Count what an address cost; `now_ms` is a monotonic time."""
-        spent = self._left_of(address, now_ms)
-        total = Cost(spent.requests + cost.requests, spent.nbytes + cost.nbytes, spent.cpu_ns + cost.cpu_ns)
+        """Count what an address cost, or by a negative cost take it back; `now_ms` is a monotonic time."""
+        total = self._left_of(address, now_ms) + cost
+        total = Cost(max(0, total.requests), max(0, total.nbytes), max(0, total.cpu_ns))
         self._spent.put(address, (total, now_ms))
 
     def delay_ms(self, address: str, now_ms: int) -> int:

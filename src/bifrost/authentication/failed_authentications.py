@@ -1,8 +1,15 @@
 """How often authentication failed from which address lately, and how long the next connection from there waits.
 
-It also waits when connections from there have cost too much before authentication (address_costs.py).
+Each connection waits for two reasons, one after the other:
 
-Connections with right and with wrong passwords wait alike: the delay tells nothing, and no user is locked out. An IPv6
+    a delay   for recent failures, and for what the address's connections have cost before authentication, those that
+              succeeded as well (`delay_ms`). It has an upper bound, and connections wait side by side.
+    a debt    what the address's connections have cost that have not authenticated (`debt_ms`). The connections of an
+              address in debt go on one after the other, each when the debt is paid (gateway/admission), so that many
+              connections together cost no more than one. A client that authenticates has its costs taken back
+              (`forgive`): the clients behind one address that know their passwords make no debt.
+
+Connections with right and with wrong passwords wait alike: waiting tells nothing, and no user is locked out. An IPv6
 address counts as its /64, the smallest network that one machine is given.
 """
 
@@ -22,6 +29,10 @@ FORGOTTEN_AFTER_MS = 60_000
 
 MAX_ADDRESSES = 10_000
 """Addresses remembered, some 2 MB; one more replaces the one whose last failure is the oldest."""
+
+FAILURE = Cost(requests=10)
+"""What a failure adds to the debt: an address may fail fifty times each second without end, five hundred times at once.
+Then its clients have a wrong password in their configurations, or guess."""
 
 ADDRESS_COST = "address_cost"
 """The limit that counts as hit when a connection waits because of its address's costs."""
@@ -84,7 +95,7 @@ class FailedAuthentications:
             failures: where failures are remembered; None: in this object alone.
             hits: where to count how often a connection waits because of its address's costs.
         """
-        self._costs = AddressCosts()
+        self._costs, self._debts = AddressCosts(), AddressCosts()
         self._hits = Counter() if hits is None else hits
         self.max_delay_ms = max_delay_ms
         self._failures: Failures = failures or BoundedMap[str, tuple[int, int]](MAX_ADDRESSES)
@@ -94,11 +105,30 @@ class FailedAuthentications:
         if self.max_delay_ms:
             key = network_of(address)
             self._failures.put(key, (self._recent(key, now_ms) + 1, now_ms))
+            self._debts.charge(key, FAILURE, now_ms)
 
     def charge(self, address: str, cost: Cost, now_ms: int) -> None:
-        """Count what a connection from this address has cost before it authenticated."""
+        """Count what a connection from this address has cost before it authenticated.
+
+        A cost may be negative, to correct one that was estimated.
+        """
         if self.max_delay_ms:
-            self._costs.charge(network_of(address), cost, now_ms)
+            network = network_of(address)
+            self._costs.charge(network, cost, now_ms)
+            self._debts.charge(network, cost, now_ms)
+
+    def forgive(self, address: str, cost: Cost, now_ms: int) -> None:
+        """Take back from the address's debt what a connection has cost: its client has authenticated."""
+        if self.max_delay_ms:
+            self._debts.charge(network_of(address), -cost, now_ms)
+
+    def debt_ms(self, address: str, now_ms: int) -> int:
+        """Return the time until the address's debt is paid; 0: there is none."""
+        return self._debts.delay_ms(network_of(address), now_ms) if self.max_delay_ms else 0
+
+    def note_wait(self) -> None:
+        """Count a connection that waits until the debt of its address is paid."""
+        self._hits[ADDRESS_COST, ""] += 1
 
     def delay_ms(self, address: str, now_ms: int) -> int:
         """Return how long a new connection from this address waits before it is read."""

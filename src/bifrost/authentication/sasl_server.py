@@ -13,7 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bifrost.authentication.accounts import OTHER_AUTHORIZATION_ID, Account, Accounts, AuthenticationFailed
+from bifrost.authentication.accounts import (
+    OTHER_AUTHORIZATION_ID,
+    Account,
+    Accounts,
+    AuthenticationFailed,
+    PasswordCheck,
+    PasswordIsChecked,
+)
 from bifrost.authentication.gssapi_server import GssapiServer, KerberosSettings
 from bifrost.authentication.oauthbearer_server import OAuthBearerServer, Tokens
 from bifrost.authentication.saslprep import MAX_NAME_LENGTH
@@ -78,6 +85,7 @@ class SaslExchange(Protocol):
 
         Raises:
             AuthenticationFailed: the exchange is over.
+            KeysAreFetched, PasswordIsChecked: give the same token again when that has ended.
         """
 
 
@@ -93,12 +101,14 @@ class PlainServer:
     def __init__(self, accounts: Accounts) -> None:
         """Wait for the token."""
         self._accounts = accounts
+        self._check: PasswordCheck | None = None
         self.account: Account | None = None
 
     def respond(self, token: bytes) -> bytes:
         """Check the client's token and return an empty answer.
 
         Raises:
+            PasswordIsChecked: give the same token again when the check has run.
             AuthenticationFailed: malformed token, unknown user, wrong password, or an authorization ID of another.
         Source: RFC 4616; PlainSaslServer.
         """
@@ -113,7 +123,10 @@ class PlainServer:
         if len(name) > MAX_NAME_LENGTH:
             detail = f"a user name of {len(name)} characters, at most {MAX_NAME_LENGTH} are read"
             raise AuthenticationFailed(_REFUSAL, detail)
-        account = self._accounts.matching(name, password)
+        check = self._check = self._check or self._accounts.check(name, password)
+        if not check.is_done:
+            raise PasswordIsChecked(check)
+        account = check.account
         if account is None:
             raise AuthenticationFailed(_REFUSAL)
         if authorization_id and authorization_id != username:

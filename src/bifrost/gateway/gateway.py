@@ -14,7 +14,6 @@ import structlog
 from bifrost.authentication.failed_authentications import FailedAuthentications
 from bifrost.config.config_source import ConfigSource
 from bifrost.config.fields.journal import Journal as JournalSettings
-from bifrost.config.fields.limits import Limits
 from bifrost.config.fields.state import State as StateSettings
 from bifrost.config.model import Config
 from bifrost.config.quotas.quota_exchange import QuotaExchange as ExchangeSettings
@@ -27,6 +26,8 @@ from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
 from bifrost.gateway.admin.admin_place import AdminPlace
 from bifrost.gateway.admin.counted import OfProcess
+from bifrost.gateway.admission.address_turns import AddressTurns, max_delay_ms
+from bifrost.gateway.admission.password_checks import PasswordChecks
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
@@ -44,7 +45,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators, Secured
 from bifrost.gateway.loop.aside import use_threads
 from bifrost.gateway.loop.garbage import settle, watch_garbage
-from bifrost.gateway.loop.later import later, soon, turn_until_ns
+from bifrost.gateway.loop.later import later, soon, timer, turn_until_ns
 from bifrost.gateway.loop.loop_guard import InternalErrors, Work, keep
 from bifrost.gateway.loop.paced_calls import paced_calls
 from bifrost.gateway.loop.pauses import Pauses
@@ -120,8 +121,10 @@ class Gateway:
         self.newcomers = Newcomers()
         self._limit_tenants(settings)
         self.failed_authentications = FailedAuthentications(
-            _max_delay_ms(self.limits), peers.failures, self.limits_hit
+            max_delay_ms(self.limits), peers.failures, self.limits_hit
         )
+        self.address_turns = AddressTurns(self.failed_authentications, now_ms, timer)
+        self.password_checks = PasswordChecks(self.failed_authentications, now_ms)
         self.listeners = listeners_of(config, self)
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
@@ -143,7 +146,7 @@ class Gateway:
         self.client_authenticators.take(secured)
         self.shared.max_in_flight_requests = self.limits.max_in_flight_requests
         self._limit_tenants(settings)
-        self.failed_authentications.max_delay_ms = _max_delay_ms(self.limits)
+        self.failed_authentications.max_delay_ms = max_delay_ms(self.limits)
 
     def _brokers_of(self, tenant: str) -> int:
         """Return the number of brokers in a tenant's cluster: at least 1, also while none is known."""
@@ -362,11 +365,6 @@ class Gateway:
         # Give the loop one turn, so that the transports write what they have and close.
         await asyncio.sleep(0)
         log.info("stopped", ends={str(reason): count for reason, count in self.ends.items()})
-
-
-def _max_delay_ms(limits: Limits) -> int:
-    """Return the longest delay, which must leave the client enough of its authentication timeout."""
-    return min(limits.max_authentication_delay_ms, limits.authentication_timeout_ms // 2)
 
 
 def _journaling(gateway: "Gateway", journal: JournalSettings) -> "Journaling":

@@ -120,6 +120,7 @@ class Authentication:
             SessionEnded: the exchange failed, or the client asked for something else.
             WireError: the client broke the protocol.
             KeysAreFetched: give the same frame again when the issuer's keys have been fetched.
+            PasswordIsChecked: give the same frame again when the check of the password has run.
         """
         if self._state is _State.RAW_TOKEN:
             answer, proven = self._respond(bytes(frame), lambda _message: None)

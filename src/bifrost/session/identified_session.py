@@ -5,7 +5,7 @@ Its subclass is `ClientSession`, which handles the requests of an authenticated 
 
 from typing import TYPE_CHECKING
 
-from bifrost.authentication.accounts import Account
+from bifrost.authentication.accounts import Account, PasswordIsChecked
 from bifrost.authentication.oauthbearer_server import KeysAreFetched
 from bifrost.authentication.session_lifetime import SessionLifetime
 from bifrost.config.fields.acls import java_address
@@ -22,7 +22,7 @@ from bifrost.session import metering
 from bifrost.session.authentication import Authentication, Proven
 from bifrost.session.held_frames import HeldFrames
 from bifrost.session.in_flight import Buffer, InFlight
-from bifrost.session.needs import IssuerKeys
+from bifrost.session.needs import IssuerKeys, PasswordChecked
 from bifrost.session.session_lanes import OWN_APIS, SessionLanes
 from bifrost.session.shared_state import Entry, SharedState
 from bifrost.session.topics.absent_topics import AbsentTopics
@@ -193,13 +193,18 @@ class IdentifiedSession(Forwarding):
         api_key = int.from_bytes(frame[:2], "big")
         tenant = NO_TENANT if self._proven is None else self._proven.account.tenant
         traffic = self._shared.lanes.traffic(tenant, api_key if api_key in OWN_APIS else None)
-        traffic.receive(4 + len(frame))
+        if not (self._requests.use(IssuerKeys) or self._requests.use(PasswordChecked)):
+            traffic.receive(4 + len(frame))
         self._about = metering.about(self._shared, self._about, api_key, frame)
         try:
             proven = authentication.receive(frame)
         except KeysAreFetched:
             self._requests.put_back(bytes(frame))
             self._requests.need = IssuerKeys()
+            return
+        except PasswordIsChecked as waits:
+            self._requests.put_back(bytes(frame))
+            self._requests.need = PasswordChecked(waits.check)
             return
         finally:
             answers = authentication.take_answers()

@@ -5,9 +5,12 @@ sees to it that the need is met and calls `ClientSession.meet`. It does nothing 
 the broker a request of its own, and sees the answer come.
 """
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bifrost.filters.steps import TURN, Need, Turn
+
+if TYPE_CHECKING:
+    from bifrost.authentication.accounts import PasswordCheck
 
 
 @final
@@ -15,6 +18,17 @@ class IssuerKeys(Need):
     """The keys of a token's issuer, which are being fetched."""
 
     __slots__ = ()
+
+
+@final
+class PasswordChecked(Need):
+    """The result of a check of a password that takes milliseconds: the shell runs it, but not on the event loop."""
+
+    __slots__ = ("check",)
+
+    def __init__(self, check: "PasswordCheck") -> None:
+        """Wait until `check` has run."""
+        self.check = check
 
 
 @final
@@ -40,4 +54,15 @@ class BrokerAnswer(Need):
 
 ROOM, OWED, BROKER_ANSWER = Room(), Owed(), BrokerAnswer()
 
-__all__ = ["BROKER_ANSWER", "OWED", "ROOM", "TURN", "BrokerAnswer", "IssuerKeys", "Owed", "Room", "Turn"]
+__all__ = [
+    "BROKER_ANSWER",
+    "OWED",
+    "ROOM",
+    "TURN",
+    "BrokerAnswer",
+    "IssuerKeys",
+    "Owed",
+    "PasswordChecked",
+    "Room",
+    "Turn",
+]

@@ -6,6 +6,7 @@ from bifrost.config.secrets import Secret
 from bifrost.state.state_record import StateRecord
 from bifrost.tenancy.users.stored_user import user_body, user_key
 from bifrost.tenancy.users.stored_users import Allowance, StoredUsers
+from support.identity.passwords import proved_account
 
 SALT = b"a salt of 16 byt"
 SHA_256, SHA_512 = Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512
@@ -29,9 +30,9 @@ STRANGERS = [f"stranger-{number}" for number in range(64)]
 
 @pytest.mark.parametrize(("one", "password"), [(PLAIN, b"p"), (BOTH, b"b"), (SALTED, b"s")])
 def test_a_password_matches_its_account_alone(one: Account, password: bytes) -> None:
-    assert ACCOUNTS.matching(one.username, password) is one
-    assert ACCOUNTS.matching(one.username, password + b"x") is None
-    assert ACCOUNTS.matching(one.username.upper(), password) is None
+    assert proved_account(ACCOUNTS, one.username, password) is one
+    assert proved_account(ACCOUNTS, one.username, password + b"x") is None
+    assert proved_account(ACCOUNTS, one.username.upper(), password) is None
 
 
 @pytest.mark.parametrize("name", ["", "unknown", "\ud800", *STRANGERS[:8]])
@@ -43,7 +44,7 @@ def test_an_unknown_user_matches_no_password(name: str) -> None:
         b"s",
         b"no account has this password: it is compared for unknown users",
     ):
-        assert ACCOUNTS.matching(name, password) is None
+        assert proved_account(ACCOUNTS, name, password) is None
 
 
 def test_an_unknown_name_is_compared_as_often_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +53,7 @@ def test_an_unknown_name_is_compared_as_often_as_a_known_one(monkeypatch: pytest
     monkeypatch.setattr(ScramVerifier, "matches", lambda _self, _password: compared.append("derived"))
 
     for name in ("plain", "salted", *STRANGERS):
-        ACCOUNTS.matching(name, b"guess")
+        proved_account(ACCOUNTS, name, b"guess")
 
     assert len(compared) == 2 + len(STRANGERS)
     # Strangers are spread over the kinds that there are.
@@ -130,8 +131,8 @@ def test_a_principal_has_no_password_that_a_client_could_guess() -> None:
     assert accounts.of_principal("CN=app") is vouched
     assert accounts.of_principal("plain") is None
     assert accounts.of_principal("unknown") is None
-    assert accounts.matching("CN=app", b"") is None
-    assert accounts.matching("plain", b"p") is PLAIN
+    assert proved_account(accounts, "CN=app", b"") is None
+    assert proved_account(accounts, "plain", b"p") is PLAIN
 
 
 def test_without_a_password_no_mechanism_with_passwords_is_offered() -> None:
@@ -151,8 +152,8 @@ def test_where_only_one_tenants_users_authenticate_others_have_wrong_passwords()
     all_accounts = Accounts([PLAIN, BOTH, SALTED, principal], key=b"key")
     own = all_accounts.only_of("tenant of both")
 
-    assert own.matching("both", b"b") is BOTH
-    assert own.matching("plain", b"p") is None
+    assert proved_account(own, "both", b"b") is BOTH
+    assert proved_account(own, "plain", b"p") is None
     assert own.of_principal("CN=billing") is principal
     assert all_accounts.only_of("tenant of plain").of_principal("CN=billing") is None
     # The salt is the same everywhere: another one would tell that the user is known elsewhere.
@@ -188,7 +189,7 @@ def test_a_user_that_a_tenant_has_made_is_found_by_scram_alone() -> None:
     assert (found.username, found.tenant, found.namespace) == ("acme-made", "acme", ("eu",))
     assert made == verifier("made", SHA_512)
     assert accounts.verifier("acme-made", SHA_256)[0] is None
-    assert accounts.matching("acme-made", b"made") is None
+    assert proved_account(accounts, "acme-made", b"made") is None
     assert accounts.only_of("globex").verifier("acme-made", SHA_512)[0] is None
     assert accounts.mechanisms == (Mechanism.PLAIN, SHA_256, SHA_512)
 

@@ -1,9 +1,16 @@
 import pytest
 
-from bifrost.authentication.accounts import WRONG_CREDENTIALS, Account, Accounts, AuthenticationFailed
+from bifrost.authentication.accounts import (
+    OTHER_AUTHORIZATION_ID,
+    WRONG_CREDENTIALS,
+    Account,
+    Accounts,
+    AuthenticationFailed,
+    PasswordIsChecked,
+)
 from bifrost.authentication.sasl_server import MAX_PLAIN_BYTES, PlainServer, SaslSettings, new_exchange
 from bifrost.authentication.scram_server import ScramServer
-from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.fields.verifiers import Mechanism, ScramVerifier
 from bifrost.config.secrets import Secret
 from support.stage.stage import account as account_of
 
@@ -96,3 +103,67 @@ def test_a_user_name_has_a_longest_length() -> None:
         PlainServer(ACCOUNTS).respond(b"\0" + b"x" * 257 + b"\0secret")
 
     assert caught.value.detail == "a user name of 257 characters, at most 256 are read"
+
+
+SALTED = Account(
+    "road",
+    "runner",
+    verifiers={
+        Mechanism.SCRAM_SHA_256: ScramVerifier.derive(
+            Mechanism.SCRAM_SHA_256, b"beep", b"a salt of 16 byt", 4096
+        )
+    },
+)
+ONLY_SALTED = Accounts((SALTED,), key=b"key")
+
+
+@pytest.mark.parametrize("name", ["road", "unknown"])
+def test_no_token_derives_a_verifier_before_it_is_told_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def derive(_self: ScramVerifier, _password: bytes) -> bool:
+        raise AssertionError("this takes milliseconds")
+
+    monkeypatch.setattr(ScramVerifier, "matches", derive)
+    server = PlainServer(ONLY_SALTED)
+
+    for _ in range(2):
+        with pytest.raises(PasswordIsChecked) as caught:
+            server.respond(b"\0%s\0beep" % name.encode())
+
+    assert not caught.value.check.is_done
+    assert caught.value.check.account is None
+    assert "beep" not in repr(caught.value) + repr(caught.value.check)
+
+
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        (b"\0road\0beep", None),
+        (b"\0road\0beeb", WRONG),
+        (b"\0unknown\0beep", WRONG),
+        (b"globex\0road\0beep", OTHER_AUTHORIZATION_ID),
+    ],
+)
+def test_a_token_is_decided_when_its_password_was_checked(token: bytes, text: str | None) -> None:
+    server = PlainServer(ONLY_SALTED)
+    with pytest.raises(PasswordIsChecked) as waits:
+        server.respond(token)
+
+    waits.value.check.run()
+
+    if text is None:
+        assert (server.respond(token), server.account) == (b"", SALTED)
+        return
+    with pytest.raises(AuthenticationFailed) as caught:
+        server.respond(token)
+    assert (str(caught.value), server.account) == (text, None)
+
+
+def test_a_check_that_breaks_refuses() -> None:
+    check = ONLY_SALTED.check("road", b"beep")
+    check._verifier = object()  # type: ignore[assignment]
+
+    with pytest.raises(AttributeError):
+        check.run()
+
+    assert check.is_done
+    assert check.account is None

@@ -12,6 +12,7 @@ from bifrost.gateway.brokers.limits_of_tenants import LimitsOfTenants
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
 from bifrost.gateway.gateway import Gateway, now_ms
 from bifrost.session.close_reason import CloseReason
+from support.identity.passwords import proved_account
 
 CONFIG: dict[str, Any] = {
     "proxy": {
@@ -61,10 +62,10 @@ def test_every_user_has_an_account_of_its_tenant(gateway: Gateway) -> None:
 
     tenants = {user: "globex" if user == "globex" else "acme" for user in ("acme", "acme-2", "globex")}
     for user, tenant in tenants.items():
-        account = accounts.matching(user, user.encode())
+        account = proved_account(accounts, user, user.encode())
         assert account is not None
         assert account.tenant == tenant
-    assert accounts.matching("acme", b"acme-2") is None
+    assert proved_account(accounts, "acme", b"acme-2") is None
 
 
 def test_verifiers_are_those_of_the_configuration() -> None:
@@ -77,7 +78,7 @@ def test_verifiers_are_those_of_the_configuration() -> None:
 
     assert accounts.mechanisms == (Mechanism.PLAIN, Mechanism.SCRAM_SHA_512)
     assert accounts.verifier("initech", Mechanism.SCRAM_SHA_512)[1] is verifier
-    assert accounts.matching("initech", b"pw") is not None
+    assert proved_account(accounts, "initech", b"pw") is not None
 
 
 def test_nonces_differ_and_are_what_scram_may_carry(gateway: Gateway) -> None:

@@ -41,9 +41,9 @@ class ClientConnection(asyncio.BufferedProtocol):
     """One client, and the broker connection that the gateway makes for it at its first request after authentication."""
 
     __slots__ = (
-        "_address", "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway", "_holding",
+        "_authentications", "_broker_side", "_deadline", "_expiry", "_framer", "_gateway", "_holding",
         "_is_write_paused", "_peer", "_probation", "_reads_broker", "_reads_client", "_session", "_task",
-        "_transport", "_unread", "_waiting", "_way", "addresses", "get_buffer", "has_ended", "origin",
+        "_transport", "_unread", "_waiting", "_way", "address", "addresses", "get_buffer", "has_ended", "origin",
     )  # fmt: skip
 
     def __init__(
@@ -59,8 +59,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._session = ClientSession(gateway.shared, entry)
         self._way = WayToBroker(gateway, brokers, self._session, is_single=entry.is_single_address)
         self._framer = Framer(gateway.limits.max_unauthenticated_frame_bytes)
-        self._probation = Probation(gateway, self._framer, self._session)
-        self._waiting, self._unread = Waiting(gateway, self._session), Unread(gateway.pauses)
+        self._probation = Probation(gateway, self._framer, self._session, origin.cost)
+        self._waiting, self._unread = Waiting(gateway, self._session, self._probation), Unread(gateway.pauses)
         self._holding = Holding(gateway.tenants.rooms, self._framer, self)
         self.get_buffer = self._framer.get_buffer  # type: ignore[method-assign]  # no Python frame per read
         self._transport: asyncio.Transport | None = None
@@ -71,7 +71,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._reads_client = self._reads_broker = True
         self.has_ended = False
         """Whether only closing the client's socket is left to do."""
-        self._address = self._peer = "?"
+        self.address = self._peer = "?"
 
     # -- the client's socket
 
@@ -82,8 +82,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         set_reading(self._transport, wanted=True)
         address = self.origin.address or self._transport.get_extra_info("peername")
         if address:
-            self._address, self._peer = address[0], f"{address[0]}:{address[1]}"
-        refusal = self._gateway.admit(self, self._address, is_newcomer=self.origin.account is None)
+            self.address, self._peer = address[0], f"{address[0]}:{address[1]}"
+        refusal = self._gateway.admit(self, self.address, is_newcomer=self.origin.account is None)
         if refusal is not None:
             self.end(*refusal)
             return
@@ -98,8 +98,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         left_ms = self._gateway.limits.authentication_timeout_ms - (self.origin.waited_ms or 0)
         self._deadline.set(left_ms / 1000, lambda: self._gateway.departures.add(self._end_late))
-        if self.origin.waited_ms is None:
-            self._probation.begin(self._address, self._go_on)
+        self._probation.begin(self, self._go_on)
 
     def _end_late(self) -> None:
         if not self._session.is_authenticated:
@@ -132,7 +131,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Feed the received bytes to the session."""
         try:  # `_ending` costs as much as reading a byte, and many clients may send one each.
-            self._probation.hear(nbytes, self._address, self.client_frames)
+            self._probation.hear(nbytes, self.address, self.client_frames)
         except Exception as error:
             self._fail(error)
         if not self._framer.see():
@@ -281,7 +280,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._transport.writelines(self._session.to_client)
             self._session.to_client.clear()
             if reason is CloseReason.AUTHENTICATION_FAILED or reason in OVER_BUDGET:
-                self._gateway.failed_authentications.note(self._address, self._gateway.shared.sasl.now_ms())
+                self._gateway.failed_authentications.note(self.address, self._gateway.shared.sasl.now_ms())
                 set_reading(self._transport, False)
                 self._deadline.set(endings.REFUSAL_DELAY_S, lambda: self._gateway.departures.add(self._close))
             elif reason in endings.AT_ONCE:
@@ -344,6 +343,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         else:
             self._let_in_first()
         self._authentications = self._session.authentications
+        self._probation.forgive(self.address)
         self._expiry.cancel()
         if not self.has_ended:
             self._follow_lifetime()

@@ -1,7 +1,7 @@
 """What happens before the first frame of a client: a load balancer's PROXY header, TLS, and its certificate's check.
 
-      PROXY header ──▶ first bytes of TLS ──▶ delay after failures ──▶ TLS handshake ──▶ ClientConnection
-       (if the listener set has it)              (by the client's address)
+      PROXY header ──▶ first bytes of TLS ──▶ delay, turn ──▶ TLS handshake ──▶ ClientConnection
+       (if the listener set has it)            (by the client's address: failed_authentications.py)
 
 It reads no more than it needs, so that what follows stays in the socket. All of it happens within the time that a
 client has to authenticate, and the connection counts as open meanwhile.
@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from bifrost.authentication.accounts import AuthenticationFailed
-from bifrost.authentication.address_costs import Cost
+from bifrost.authentication.address_costs import NO_COST, Cost
 from bifrost.config.fields.listener_sets import ProxyProtocol
 from bifrost.config.security_protocol import SecurityProtocol
+from bifrost.gateway.admission.address_turns import ENTRY
 from bifrost.gateway.brokers.broker_connection import set_reading
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.endings import AT_ONCE, CLOSE_TIMEOUT_S, REFUSAL_DELAY_S, close, late, log_end
@@ -40,8 +41,9 @@ from bifrost.session.first_bytes.proxy_header import (
 if TYPE_CHECKING:
     from bifrost.gateway.clients.ingress import Enter, Ingress
 
-AROUND_TLS_NS = 1_000_000
-"""CPU time charged for a connection with TLS beside OpenSSL's own: to accept it, to take it over and to close it."""
+EXPECTED_TLS = Cost(cpu_ns=2_000_000)
+"""What a TLS handshake is charged for when it begins; when it ends this is replaced by what it took. Otherwise hundreds
+could begin before the first is charged."""
 
 
 _CUT = AT_ONCE | {CloseReason.CLIENT_CLOSED, CloseReason.SHUTDOWN, CloseReason.AUTHENTICATION_TIMEOUT}
@@ -66,6 +68,8 @@ class ClientHandshake(asyncio.BufferedProtocol):
         self._address = self._peer = "?"
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._cost = NO_COST
+        """What the address was charged for this connection."""
         self._ended = False
 
     tenant = None
@@ -190,6 +194,7 @@ class ClientHandshake(asyncio.BufferedProtocol):
         try:
             if delay_ms:
                 await asyncio.sleep(delay_ms / 1000)
+            await self._turn()
             await self._gateway.arrivals.turn()
             if self._transport is None or self._ended:
                 return
@@ -210,6 +215,27 @@ class ClientHandshake(asyncio.BufferedProtocol):
         except Exception as error:
             self._fail(error)
 
+    async def _turn(self) -> None:
+        """Return when the connection may go on, and is charged: at once, unless its address is in debt."""
+        goes_on = asyncio.get_running_loop().create_future()
+
+        def go_on() -> None:
+            self._charge(ENTRY if self._ingress.contexts is None else ENTRY + EXPECTED_TLS)
+            if not goes_on.done():  # It may have been cancelled.
+                goes_on.set_result(None)
+
+        turns = self._gateway.address_turns
+        try:
+            turns.enter(self._address, self, go_on)
+            await goes_on
+        finally:
+            turns.leave(self._address, self)
+
+    def _charge(self, cost: Cost) -> None:
+        self._cost += cost
+        now_ms = self._gateway.shared.sasl.now_ms()
+        self._gateway.failed_authentications.charge(self._address, cost, now_ms)
+
     def _fail(self, error: Exception) -> None:
         """End this connection alone for an error of the gateway's own."""
         report("doorway", error, peer=self._peer)
@@ -220,14 +246,12 @@ class ClientHandshake(asyncio.BufferedProtocol):
         try:
             told = await shake_hands(transport, context, self._gateway.handshakes.add)
         finally:
-            cost = Cost(requests=1, cpu_ns=AROUND_TLS_NS + transport.handshake_cpu_ns)
-            now_ms = self._gateway.shared.sasl.now_ms()
-            self._gateway.failed_authentications.charge(self._address, cost, now_ms)
+            self._charge(Cost(requests=1, cpu_ns=transport.handshake_cpu_ns) + -EXPECTED_TLS)
         self._hand_over(transport, b"", self._origin(told.certificate, told.server_name))
 
     def _origin(self, certificate: bytes | None, server_name: str | None) -> ClientOrigin:
         waited_ms = int((time.monotonic() - self._came_s) * 1000)
-        return self._ingress.origin(certificate, self._source, server_name, waited_ms)
+        return self._ingress.origin(certificate, self._source, server_name, waited_ms, self._cost)
 
     def _hand_over(self, transport: asyncio.Transport, received: bytes, origin: ClientOrigin) -> None:
         """Replace this handshake by the client's ClientConnection."""

@@ -9,6 +9,8 @@ from bifrost.config.fields.limits import Limits
 from bifrost.config.model import Config
 from bifrost.filters.steps import StateChange
 from bifrost.forwarding.turns import Turns
+from bifrost.gateway.admission.address_turns import AddressTurns
+from bifrost.gateway.admission.password_checks import PasswordChecks
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.clients.newcomers import Newcomers, Refusal
 from bifrost.gateway.clients.open_tenants import OpenTenants
@@ -40,6 +42,7 @@ class ChangesState(Protocol):
 class ClientContext(Protocol):
     """The gateway of a connection."""
 
+    address_turns: AddressTurns
     arrivals: PacedCalls
     config: Config
     clusters: Clusters
@@ -51,6 +54,7 @@ class ClientContext(Protocol):
     failed_authentications: FailedAuthentications
     limits: Limits
     newcomers: Newcomers
+    password_checks: PasswordChecks
     pauses: Pauses
     shared: SharedState
     tenants: OpenTenants

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from bifrost.authentication.address_costs import NO_COST, Cost
 from bifrost.authentication.identity import Identification
 from bifrost.config.fields.listener_sets import ListenerSet, ProxyProtocol
 from bifrost.config.files.server_context import ServerContextError
@@ -49,6 +50,7 @@ class Ingress:
         address: tuple[str, int] | None = None,
         server_name: str | None = None,
         waited_ms: int | None = None,
+        cost: Cost = NO_COST,
     ) -> ClientOrigin:
         """Return the origin of a client that has passed the handshake.
 
@@ -56,7 +58,8 @@ class Ingress:
             AuthenticationFailed: no account matches its certificate.
         """
         account = None if self._identification is None else self._identification.account_of(certificate)
-        return ClientOrigin(self.security_protocol, account, self._tenant, address, server_name, waited_ms)
+        protocol, tenant = self.security_protocol, self._tenant
+        return ClientOrigin(protocol, account, tenant, address, server_name, waited_ms, cost)
 
 
 def contexts_of(

@@ -4,6 +4,7 @@
     Turn         it queues for a slice (forwarding/turns.py)
     Owed         it queues until a debt of its quota is paid (forwarding/quotas/quota_turns.py)
     IssuerKeys   it is called back when the fetch under way has ended
+    PasswordChecked   it is called back when its check has run (gateway/admission/password_checks.py)
     OthersPoll   it is called back when another connection has the broker's answer (poll_wait.py)
 
 What a connection asks brokers or others for by itself (topic IDs, a count of topics, a change of the state, what
@@ -13,12 +14,14 @@ filters of records need), `WayToBroker.fetch` brings.
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bifrost.authentication.address_costs import Cost
 from bifrost.filters.steps import Fetched, Need, OthersPoll
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.gateway.clients.context import ClientContext
 from bifrost.gateway.clients.poll_wait import PollWait
+from bifrost.gateway.clients.probation import Probation
 from bifrost.session.client_session import ClientSession
-from bifrost.session.needs import BrokerAnswer, IssuerKeys, Owed, Room, Turn
+from bifrost.session.needs import BrokerAnswer, IssuerKeys, Owed, PasswordChecked, Room, Turn
 
 if TYPE_CHECKING:
     from bifrost.gateway.clients.client_connection import ClientConnection
@@ -27,13 +30,13 @@ if TYPE_CHECKING:
 class Waiting:
     """What one connection waits for."""
 
-    __slots__ = ("_fetched_keys", "_gateway", "_poll", "_session")
+    __slots__ = ("_called_back", "_gateway", "_poll", "_probation", "_session")
 
-    def __init__(self, gateway: ClientContext, session: ClientSession) -> None:
+    def __init__(self, gateway: ClientContext, session: ClientSession, probation: Probation) -> None:
         """Begin without a need."""
-        self._gateway, self._session = gateway, session
-        self._fetched_keys: Need | None = None
-        """The need of keys for which the connection is called back."""
+        self._gateway, self._session, self._probation = gateway, session, probation
+        self._called_back: Need | None = None
+        """The need of keys, or of a check, for which the connection is called back."""
         self._poll: PollWait | None = None
         """What it waits for of other connections."""
 
@@ -54,22 +57,35 @@ class Waiting:
                     gateway.shared.quotas.turns.wait(self._session.owes, connection, turn)
                 case Turn() if tenant is not None:
                     gateway.turns.wait(tenant, connection)
-                case IssuerKeys() if need is not self._fetched_keys:
-                    self._fetched_keys = need
+                case IssuerKeys() if need is not self._called_back:
+                    self._called_back = need
                     gateway.client_authenticators.call_when_keys_are_fetched(partial(connection.meet, need))
+                case PasswordChecked() if need is not self._called_back:
+                    self._called_back = need
+                    done = partial(self._password_checked, connection, need)
+                    gateway.password_checks.add(connection.address, tenant, connection, need.check, done)
                 case OthersPoll():
                     if self._poll is None or need is not self._poll.need:
                         self._poll = PollWait(need, monotonic_ns(), partial(connection.meet, need))
                 case _:
-                    known = isinstance(need, Fetched | Room | Owed | Turn | IssuerKeys | BrokerAnswer)
+                    known = isinstance(
+                        need, Fetched | Room | Owed | Turn | IssuerKeys | PasswordChecked | BrokerAnswer
+                    )
                     assert known, f"nothing meets the need {need}: the connection would wait forever"
+
+    def _password_checked(self, connection: "ClientConnection", need: Need, cost: Cost) -> None:
+        self._probation.note(cost)
+        connection.meet(need)
 
     def leave(self, connection: "ClientConnection") -> None:
         """Leave the queues: the connection takes no more requests."""
         tenant = connection.tenant
+        self._probation.leave(connection)
         if self._poll is not None:
             self._poll.leave()
             self._poll = None
+        if isinstance(self._called_back, PasswordChecked):
+            self._gateway.password_checks.leave(connection.address, tenant, connection)
         if tenant is None:
             return
         for need in self._session.needs:

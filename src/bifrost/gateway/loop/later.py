@@ -11,6 +11,11 @@ def later(delay_s: float, call: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(delay_s, call)
 
 
+def timer(delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
+    """Have the loop call this after a time, in seconds; return what cancels it."""
+    return asyncio.get_running_loop().call_later(delay_s, call)
+
+
 def soon(call: Callable[[], None]) -> None:
     """Have the loop call this in its next turn."""
     asyncio.get_running_loop().call_soon(call)

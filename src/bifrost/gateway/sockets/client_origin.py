@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bifrost.authentication.accounts import Account
+from bifrost.authentication.address_costs import NO_COST, Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class ClientOrigin:
     waited_ms: int | None = None
     """Time already used of the authentication timeout; the delay after failed authentications is then over. None: the
     client has just connected."""
+
+    cost: Cost = NO_COST
+    """What its address was charged for the connection so far: taken back when the client authenticates."""
 
 
 DIRECT = ClientOrigin()

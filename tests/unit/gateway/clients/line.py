@@ -13,6 +13,8 @@ from bifrost.config.fields.verifiers import Mechanism
 from bifrost.config.values import Address
 from bifrost.forwarding.clock import monotonic_ns
 from bifrost.forwarding.turns import Turns
+from bifrost.gateway.admission.address_turns import AddressTurns
+from bifrost.gateway.admission.password_checks import PasswordChecks
 from bifrost.gateway.brokers.broker_connection import BrokerConnection
 from bifrost.gateway.brokers.broker_security import BrokerSecurity
 from bifrost.gateway.brokers.cluster import Broker
@@ -22,6 +24,7 @@ from bifrost.gateway.clients.client_connection import ClientConnection
 from bifrost.gateway.clients.newcomers import Newcomers
 from bifrost.gateway.clients.open_tenants import OpenTenants
 from bifrost.gateway.errors import BrokerError
+from bifrost.gateway.loop.later import timer
 from bifrost.gateway.loop.paced_calls import PacedCalls
 from bifrost.gateway.loop.pauses import Pauses
 from bifrost.gateway.sockets.client_origin import DIRECT, ClientOrigin
@@ -98,6 +101,9 @@ class FakeGateway:
         self.connects = PacedCalls("connect", lambda _call: None, lambda: 0)
         self.turns = Turns(lambda _call: None, monotonic_ns)
         self.failed_authentications = FailedAuthentications(self.limits.max_authentication_delay_ms)
+        now_ms = stage.shared.sasl.now_ms
+        self.address_turns = AddressTurns(self.failed_authentications, now_ms, timer)
+        self.password_checks = PasswordChecks(self.failed_authentications, now_ms)
 
     def admit(
         self, connection: ClientConnection, address: str | None, *, is_newcomer: bool = True

@@ -13,6 +13,7 @@ from bifrost.gateway.errors import StartError
 from bifrost.gateway.sockets.client_origin import ClientOrigin
 from bifrost.session.shared_state import Entry
 from support.identity.certificates import Authority
+from support.identity.passwords import proved_account
 from support.stage import stage as stages
 from support.stage.stage import Stage
 
@@ -82,8 +83,8 @@ def test_with_sasl_a_tenants_own_listener_set_has_its_users_alone() -> None:
     assert origin.account is None
     settings = settings_of(origin)
     assert settings.max_reauth_ms == 1000
-    assert settings.accounts.matching("acme", b"acme-password") is not None
-    assert settings.accounts.matching("globex", b"globex-password") is None
+    assert proved_account(settings.accounts, "acme", b"acme-password") is not None
+    assert proved_account(settings.accounts, "globex", b"globex-password") is None
 
 
 def test_tls_and_a_proxy_header_begin_with_a_handshake(tls: dict[str, str]) -> None:

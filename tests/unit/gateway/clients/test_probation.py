@@ -9,6 +9,7 @@ import pytest
 
 from bifrost.authentication import sasl_server
 from bifrost.authentication.address_costs import Cost
+from bifrost.gateway.admission.address_turns import ENTRY
 from bifrost.gateway.clients.probation import MAX_PART_BYTES, MAX_PARTS, PART_CPU_NS, Probation
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.close_reason import CloseReason
@@ -86,6 +87,8 @@ def test_parts_of_frames_are_charged_together(monkeypatch: pytest.MonkeyPatch) -
             gateway.failed_authentications, "charge", lambda _address, cost, _now_ms: charged.append(cost)
         )
         line = Line(gateway)
+        assert charged == [ENTRY]
+        charged.clear()
         frame = framed(ASK)
         for n in range(MAX_PARTS):
             receive(line.connection, frame[n : n + 1])
@@ -212,6 +215,7 @@ def test_connections_one_after_the_other_are_charged_to_their_address() -> None:
 
         receive(waiting.connection, framed(ASK))
         assert waiting.client.take_frames() == []
+        gateway.cluster.stage.now_ms += 100
         await asyncio.sleep(0.3)
         assert len(waiting.client.take_frames()) == 1
 

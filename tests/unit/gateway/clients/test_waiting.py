@@ -33,6 +33,10 @@ class Connection:
         self.meet(ROOM)
 
 
+def waiting_of(gateway: Any, session: Any) -> Waiting:
+    return Waiting(gateway, session, SimpleNamespace(leave=lambda _connection: None))  # type: ignore[arg-type]
+
+
 def heartbeat(correlation_id: int) -> bytes:
     return request_frame(messages.HeartbeatRequest(group_id="g"), 4, correlation_id)
 
@@ -40,7 +44,10 @@ def heartbeat(correlation_id: int) -> bytes:
 def test_a_connection_that_needs_room_has_a_turn_when_there_is_some(stage: Stage) -> None:
     stage.shared.lanes.in_flight_limits.limit(100, {"acme": 1})
     session = stage.play().session
-    waiting, connection = Waiting(SimpleNamespace(shared=stage.shared), session), Connection(session)  # type: ignore[arg-type]
+    waiting, connection = (
+        waiting_of(SimpleNamespace(shared=stage.shared), session),
+        Connection(session),
+    )  # type: ignore[arg-type]
     session.receive_from_client(heartbeat(1))
     session.receive_from_client(heartbeat(2))
     assert session.needs == (ROOM,)
@@ -59,7 +66,10 @@ def test_a_connection_that_leaves_has_no_turn_any_more(stage: Stage) -> None:
     stage.shared.lanes.in_flight_limits.limit(100, {"acme": 1})
     session = stage.play().session
     gateway = SimpleNamespace(shared=stage.shared, turns=turns)
-    waiting, connection = Waiting(gateway, session), Connection(session)  # type: ignore[arg-type]
+    waiting, connection = (
+        waiting_of(gateway, session),
+        Connection(session),
+    )  # type: ignore[arg-type]
     session.receive_from_client(heartbeat(1))
     session.receive_from_client(heartbeat(2))
     waiting.enrol(connection)  # type: ignore[arg-type]
@@ -79,7 +89,10 @@ def test_it_is_called_back_once_for_each_fetch_of_keys(stage: Stage) -> None:
     authenticators = SimpleNamespace(call_when_keys_are_fetched=callbacks.append)
     session = stage.play().session
     gateway: Any = SimpleNamespace(client_authenticators=authenticators)
-    waiting, connection = Waiting(gateway, session), Connection(session)
+    waiting, connection = (
+        waiting_of(gateway, session),
+        Connection(session),
+    )
     for number in (1, 2):
         session._requests.need = IssuerKeys()
         waiting.enrol(connection)  # type: ignore[arg-type]
@@ -97,12 +110,12 @@ def test_a_need_that_nothing_meets_is_an_error(stage: Stage) -> None:
     session._requests.need = Miracle()
 
     with pytest.raises(AssertionError, match=r"Miracle\(\)"):
-        Waiting(SimpleNamespace(), session).enrol(Connection(session))  # type: ignore[arg-type]
+        waiting_of(SimpleNamespace(), session).enrol(Connection(session))  # type: ignore[arg-type]
 
 
 def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
     session = stage.play().session
-    waiting = Waiting(SimpleNamespace(), session)  # type: ignore[arg-type]
+    waiting = waiting_of(SimpleNamespace(), session)  # type: ignore[arg-type]
     assert waiting.to_fetch is None
 
     unknown = topic_id(physical_name("acme", "new"))
@@ -115,7 +128,10 @@ def test_topic_ids_are_for_the_connection_itself_to_fetch(stage: Stage) -> None:
 
 def test_the_answer_to_another_connection_s_fetch_lets_it_go_on(stage: Stage) -> None:
     session, ends = stage.play().session, [PollEnd(), PollEnd()]
-    waiting, connection = Waiting(SimpleNamespace(), session), Connection(session)  # type: ignore[arg-type]
+    waiting, connection = (
+        waiting_of(SimpleNamespace(), session),
+        Connection(session),
+    )  # type: ignore[arg-type]
     assert not waiting.is_busy
 
     async def run() -> None:

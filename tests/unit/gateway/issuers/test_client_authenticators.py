@@ -13,6 +13,7 @@ from bifrost.config.secrets import Secret
 from bifrost.gateway.errors import StartError
 from bifrost.gateway.issuers.client_authenticators import ClientAuthenticators
 from bifrost.tenancy.users.stored_users import Allowance
+from support.identity.passwords import proved_account
 from unit.gateway.test_gateway import CONFIG
 
 
@@ -38,10 +39,10 @@ def with_user(**user: Any) -> Config:
 def test_users_and_principals_have_accounts_of_their_tenants() -> None:
     accounts = authenticators().secure(with_user(namespace="analytics:eu")).sasl.accounts
 
-    alice = accounts.matching("alice", b"hunter2")
+    alice = proved_account(accounts, "alice", b"hunter2")
     assert alice is not None
     assert (alice.tenant, alice.namespace, alice.is_listed) == ("acme", ("analytics", "eu"), True)
-    assert accounts.matching("alice", b"guess") is None
+    assert proved_account(accounts, "alice", b"guess") is None
     batch = accounts.of_principal("batch-jobs")
     assert batch is not None
     assert (batch.tenant, batch.has_password) == ("globex", False)

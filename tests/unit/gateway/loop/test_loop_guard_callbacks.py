@@ -25,6 +25,7 @@ GIVEN = "what is given to it: each giver is in this list, or catches its own exc
 STARTED = "ends a process that could not start, or whose supervisor is gone"
 
 REASONS = {
+    "admission/password_checks.py: _run": "reports what a check raises, and goes on with the next",
     "admin/admin_port.py: _serve": "a task of asyncio's streams; it reports all but lost connections",
     "brokers/broker_connection.py: BrokerConnection.buffer_updated": BUGS,
     "brokers/broker_connection.py: BrokerConnection.connection_made": TESTS,
@@ -47,7 +48,7 @@ REASONS = {
     "clients/client_handshake.py: departures.add": GIVEN,
     "clients/listener.py: TurnedAway.connection_made": TESTS,
     "clients/open_tenants.py: call": "tests/unit/forwarding/test_rooms.py test_a_waiter_that_fails",
-    "clients/probation.py: go_on": "`ClientConnection._go_on`, which ends the connection",
+    "clients/probation.py: _line_up": "its connection goes on by `ClientConnection._go_on`, which ends it",
     "exchange/gateway_exchange.py: _read": AWAITED,
     "exchange/gateway_exchange.py: _write": AWAITED,
     "gateway.py: _reload_in": "begins a task",

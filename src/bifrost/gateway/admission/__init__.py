@@ -1,0 +1,1 @@
+"""What clients wait for before they are authenticated: turns of their address, and checks of their passwords."""
