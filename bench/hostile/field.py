@@ -138,6 +138,11 @@ class Field:
         self.sent.bytes += size
         self._bucket()[1] += size
 
+    def opened(self) -> None:
+        """Count a connection that was opened."""
+        self.sent.connections += 1
+        self._bucket()[0] += 1
+
     def raw(
         self, *, tls: bool = False, port: int | None = None, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> socket.socket:
@@ -145,8 +150,7 @@ class Field:
         port = port or (self.target.tls_port if tls else self.target.plain_port)
         connection = socket.create_connection((HOST, port), timeout_s, self._source)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sent.connections += 1
-        self._bucket()[0] += 1
+        self.opened()
         if tls:
             try:
                 connection = self.context.wrap_socket(connection, server_hostname=HOST)

@@ -22,6 +22,7 @@ from bench.client import RawClient
 from bench.hostile.diary import Diary
 from bench.hostile.features import add_features, start_control
 from bench.hostile.field import Target
+from bench.hostile.salted import salted_credential
 from bench.laboratory import free_port, run_child
 from bench.subjects import Subject, compiler_cpu_s_of, cpu_s_of
 from bifrost.embedded.child import Child, tail
@@ -165,6 +166,8 @@ class Stage:
             (directory / f"{name}.password").write_text(password)
         config = directory / "proxy.yaml"
         configuration = self._configuration()
+        (own,) = (one for one in configuration["tenants"] if one["name"] == ATTACKER)
+        own["auth"]["credentials"].append(salted_credential(directory, self._passwords[ATTACKER]))
         if self.has_features:
             add_features(configuration, ATTACKER, directory, *self._more_ports)
         config.write_text(json.dumps(configuration))  # JSON is YAML.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from bench.certificates import HOST
 from bench.hostile.attack import Evidence, attack
+from bench.hostile.crowd import Crowd
 from bench.hostile.field import Field
 
 HELLO_BYTES = 600
@@ -17,14 +18,13 @@ COMMAND_S = 0.005
 HANDSHAKE_S = 0.2
 
 
-@attack("whole TLS handshakes, one after the other on 4 connections at a time", evidence=Evidence.CONNECTIONS)
+@attack(
+    "whole TLS handshakes, a connection each, 150 at once from 8 addresses", evidence=Evidence.CONNECTIONS
+)
 def tls_handshakes(field: Field) -> Iterator[None]:
+    crowd = Crowd(field, lambda number: [], tls=True)
     yield
-    while field.goes_on():
-        try:
-            field.raw(tls=True).close()
-        except OSError:
-            field.sent.closed += 1
+    crowd.run()
 
 
 @attack("400 TLS connections that say hello and no more", evidence=Evidence.CONNECTIONS)

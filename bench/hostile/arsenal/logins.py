@@ -1,13 +1,12 @@
-"""What a client may make the gateway do before it is known who it is."""
+"""What clients may make the gateway do before it is known who they are: 150 at once, from 8 addresses."""
 
-import socket
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from bench.client import TIMEOUT_S
 from bench.frames import request_frame
 from bench.hostile.attack import Evidence, attack
+from bench.hostile.crowd import Crowd, Frames
 from bench.hostile.field import Field
+from bench.hostile.salted import SALTED
 from bifrost.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 
 ARABIC_LIGATURE = "\ufdfa"
@@ -22,36 +21,9 @@ def _token(token: bytes) -> bytes:
     return request_frame(SaslAuthenticateRequest(auth_bytes=token), 2, 2)
 
 
-def _log_in_again_and_again(field: Field, frames: Callable[[int], list[bytes]]) -> None:
-    """Connect, send frames one after the other, each after the answer to the last, and begin anew."""
-    number = 0
-    while field.goes_on():
-        number += 1
-        try:
-            connection = field.raw()
-        except OSError:
-            field.sent.closed += 1
-            continue
-        connection.settimeout(TIMEOUT_S)
-        try:
-            for frame in frames(number):
-                connection.sendall(frame)
-                field.count(len(frame))
-                field.sent.frames += 1
-                if not _has_answered(connection):
-                    field.sent.closed += 1
-                    break
-                field.sent.answers += 1
-        except OSError:
-            field.sent.closed += 1
-        connection.close()
-
-
-def _has_answered(connection: socket.socket) -> bool:
-    head = connection.recv(4, socket.MSG_WAITALL)
-    if len(head) < 4:
-        return False
-    return bool(connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL))
+def _log_in_again_and_again(field: Field, frames: Frames) -> None:
+    """Let many clients connect, send frames one after the other, each after the answer to the last, and begin anew."""
+    Crowd(field, frames).run()
 
 
 def _expensive_name(size: int) -> bytes:
@@ -65,7 +37,10 @@ def _saslprep_bomb_plain(field: Field, size: int) -> Iterator[None]:
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)", evidence=Evidence.ANSWERS)
+@attack(
+    "150 clients at once from 8 addresses: SCRAM with a 4 KB user name that is expensive to prepare (SASLprep)",
+    evidence=Evidence.ANSWERS,
+)
 def saslprep_bomb(field: Field) -> Iterator[None]:
     frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=" + _expensive_name(4000) + b",r=nonce")]
     yield
@@ -82,21 +57,35 @@ def saslprep_bomb_large(field: Field) -> Iterator[None]:
     yield from _saslprep_bomb_plain(field, 500_000)
 
 
-@attack("wrong passwords with PLAIN, a connection each", evidence=Evidence.ANSWERS)
+@attack(
+    "wrong passwords with PLAIN, a connection each, 150 at once from 8 addresses", evidence=Evidence.ANSWERS
+)
 def sasl_flood_plain(field: Field) -> Iterator[None]:
     handshake, user = _handshake("PLAIN"), field.target.user.encode()
     yield
     _log_in_again_and_again(field, lambda number: [handshake, _token(b"\0%s\0wrong%d" % (user, number))])
 
 
-@attack("first messages of SCRAM for ever new users, a connection each", evidence=Evidence.ANSWERS)
+@attack(
+    "the same for a user with verifiers, which cost the gateway some 12 ms each (PBKDF2)",
+    evidence=Evidence.ANSWERS,
+)
+def plain_against_verifiers(field: Field) -> Iterator[None]:
+    handshake = _handshake("PLAIN")
+    yield
+    _log_in_again_and_again(
+        field, lambda number: [handshake, _token(b"\0%s\0wrong%d" % (SALTED.encode(), number))]
+    )
+
+
+@attack("first messages of SCRAM for ever new users, likewise", evidence=Evidence.ANSWERS)
 def sasl_flood_scram(field: Field) -> Iterator[None]:
     handshake = _handshake("SCRAM-SHA-256")
     yield
     _log_in_again_and_again(field, lambda number: [handshake, _token(b"n,,n=user%d,r=nonce" % number)])
 
 
-@attack("SCRAM to its end with a wrong proof, a connection each", evidence=Evidence.ANSWERS)
+@attack("SCRAM to its end with a wrong proof, likewise", evidence=Evidence.ANSWERS)
 def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
     handshake, user = _handshake("SCRAM-SHA-256"), field.target.user.encode()
     proof = b"c=biws,r=nonce,p=" + b"A" * 43 + b"="
@@ -106,21 +95,21 @@ def sasl_flood_scram_proofs(field: Field) -> Iterator[None]:
     )
 
 
-@attack("unknown mechanisms, 500 on a connection", evidence=Evidence.ANSWERS)
+@attack("unknown mechanisms, up to 500 on a connection, likewise", evidence=Evidence.ANSWERS)
 def sasl_handshakes(field: Field) -> Iterator[None]:
     frames = [_handshake("x" * 30_000)] * 500
     yield
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("SCRAM messages of 500 KiB, a connection each", evidence=Evidence.ANSWERS)
+@attack("SCRAM messages of 500 KiB, likewise", evidence=Evidence.ANSWERS)
 def sasl_large_tokens(field: Field) -> Iterator[None]:
     frames = [_handshake("SCRAM-SHA-256"), _token(b"n,,n=user,r=" + b"=2C," * 120_000)]
     yield
     _log_in_again_and_again(field, lambda number: frames)
 
 
-@attack("good logins, a connection each", evidence=Evidence.ANSWERS)
+@attack("good logins, a connection each, 150 at once from 8 addresses", evidence=Evidence.ANSWERS)
 def good_logins(field: Field) -> Iterator[None]:
     user, password = field.target.user.encode(), field.target.password.encode()
     frames = [_handshake("PLAIN"), _token(b"\0" + user + b"\0" + password)]

@@ -126,9 +126,9 @@ class FailedAuthentications:
         """Return the time until the address's debt is paid; 0: there is none."""
         return self._debts.delay_ms(network_of(address), now_ms) if self.max_delay_ms else 0
 
-    def note_wait(self) -> None:
-        """Count a connection that waits until the debt of its address is paid."""
-        self._hits[ADDRESS_COST, ""] += 1
+    def note_wait(self, limit: str) -> None:
+        """Count a connection that waits: until the debt of its address is paid, or for another limit."""
+        self._hits[limit, ""] += 1
 
     def delay_ms(self, address: str, now_ms: int) -> int:
         """Return how long a new connection from this address waits before it is read."""

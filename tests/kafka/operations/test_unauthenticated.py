@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -138,3 +141,42 @@ def test_tls_handshakes_of_one_address_are_slowed_down(encrypted: Callable[[int]
     made = sum(map(int, re.findall(rb"(\d+) connections in \d+ real seconds", said)))
     # One second of CPU at once, then a tenth of it: some 700 connections and 70 each second; else it is 300 and more.
     assert 100 < made < 1_800
+
+
+def test_parallel_tls_handshakes_of_one_address_cost_no_more_than_its_budget(
+    encrypted: Callable[[int], GatewayProcess],
+) -> None:
+    gateway = encrypted(1_000)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    made: list[tuple[str, float]] = []
+    until_s = time.monotonic() + 9
+
+    def shake_hands(source: str) -> None:
+        with (
+            suppress(OSError),
+            socket.create_connection((HOST, gateway.broker_port(1)), 10, (source, 0)) as connection,
+            context.wrap_socket(connection, server_hostname=HOST),
+        ):
+            made.append((source, time.monotonic()))
+
+    def flood() -> None:
+        while time.monotonic() < until_s:
+            shake_hands("127.0.0.9")
+
+    threads = [threading.Thread(target=flood) for _ in range(150)]
+    for one in threads:
+        one.start()
+    time.sleep(7)
+    began_s = time.monotonic()
+    shake_hands("127.0.0.10")
+    took_s = time.monotonic() - began_s
+    for one in threads:
+        one.join(30)
+
+    # Each costs 1.5 to 3 ms of CPU: when the first second of that is used up, a tenth is left each second. With nothing
+    # but a delay of a second for each connection it would be 150 each second.
+    late = [source for source, at_s in made if until_s - 3 < at_s < until_s]
+    assert 30 < late.count("127.0.0.9") < 270
+    assert "127.0.0.10" in late
+    assert took_s < 2

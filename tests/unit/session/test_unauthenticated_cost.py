@@ -1,7 +1,13 @@
-"""No message that a client may send before authentication takes more than a millisecond of CPU, at its worst."""
+"""No message that a client may send before authentication takes the event loop a millisecond of CPU, at its worst.
+
+Two do not hold to that. The check of a signature on P-384 or P-521 takes OpenSSL half a millisecond on a fast machine:
+it is the issuer that chooses the curve, and budgets bound the sum, of a connection and of an address. A PLAIN password
+is compared with a verifier in a thread (gateway/admission/password_checks.py).
+"""
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +25,7 @@ from bifrost.authentication.oauthbearer_server import MAX_OTHER_BYTES, OAuthBear
 from bifrost.authentication.sasl_server import MAX_PLAIN_BYTES
 from bifrost.authentication.scram_server import MAX_TOKEN_BYTES as MAX_SCRAM_BYTES
 from bifrost.config.fields.oauth import OAuth
-from bifrost.config.fields.verifiers import Mechanism
+from bifrost.config.fields.verifiers import MAX_ITERATIONS, Mechanism, ScramVerifier
 from bifrost.session.authentication import OTHER_BYTES
 from bifrost.session.client_session import ClientSession
 from bifrost.session.close_reason import SessionEnded
@@ -29,8 +35,11 @@ from support.stage import messages
 from support.stage.playbook import request_frame
 from support.stage.stage import PASSWORD_MECHANISMS, Stage, authenticate, handshake
 
-BOUND_NS = 2_000_000
-"""Twice what is promised, for the machine of the tests has others to serve."""
+BOUND_NS = 1_000_000
+"""Of the CPU time of this thread alone, and the least of several tries: other processes only add to it."""
+SIGNATURE_BOUND_NS = 2 * BOUND_NS
+"""Where a signature alone may take half of that."""
+TRIES = 15
 NOW_S = 1_800_000_000.0
 FLEXIBLE = b"\x00\x12\x00\x03\x00\x00\x00\x01\xff\xff"
 """The header of ApiVersions v3, without its tagged fields."""
@@ -74,7 +83,7 @@ def cost_ns(session: ClientSession, frame: bytes) -> int:
 def least_cost_ns(stage: Stage, frame: bytes, *before: bytes) -> int:
     """Give the cost of a frame behind others, the least of several: what else the machine does adds to it."""
     costs = []
-    for _ in range(7):
+    for _ in range(TRIES):
         session = stage.session()
         for one in before:
             session.receive_from_client(one)
@@ -142,6 +151,23 @@ def test_a_plain_token_is_cheap(token: bytes) -> None:
     assert least_cost_ns(Stage(), frame, request_frame(handshake(), 1, 1)) < BOUND_NS
 
 
+@pytest.mark.parametrize("name", ["acme", "unknown"])
+def test_a_plain_token_against_verifiers_is_cheap_until_its_check_runs(name: str) -> None:
+    stage, password = Stage(), b"x" * (MAX_PLAIN_BYTES - 20)
+    mechanism = Mechanism.SCRAM_SHA_512
+    verifier = ScramVerifier(mechanism, bytes(64), MAX_ITERATIONS, bytes(64), bytes(64))
+    accounts = Accounts([Account("acme", "acme", verifiers={mechanism: verifier})], key=b"key")
+    stage.shared.sasl = replace(stage.shared.sasl, accounts=accounts)
+    token = b"\0" + name.encode() + b"\0" + password
+
+    frame = request_frame(authenticate(token), 2, 2)
+
+    assert least_cost_ns(stage, frame, request_frame(handshake(), 1, 1)) < BOUND_NS
+    began_ns = time.thread_time_ns()
+    accounts.check(name, password).run()
+    assert time.thread_time_ns() - began_ns > 2 * BOUND_NS, "what is done in a thread"
+
+
 def worst_tokens(issuer: Issuer, max_bytes: int) -> dict[str, bytes]:
     signed = issuer.token(NOW_S, filler="x" * (max_bytes * 3 // 4 - 900))
     return {
@@ -168,8 +194,7 @@ def test_an_access_token_is_cheap(algorithm: str) -> None:
     accounts = Accounts([Account("alice", "acme")], key=b"key")
     tokens = AccessTokens(settings, keys, accounts, {"acme"}, now_s=lambda: NOW_S)
 
-    # The signature alone takes half of that on these curves: it is the issuer that chooses them.
-    bound_ns = BOUND_NS * (2 if algorithm in ("ES384", "ES512") else 1)
+    bound_ns = SIGNATURE_BOUND_NS if algorithm in ("ES384", "ES512") else BOUND_NS
     for what, token in worst_tokens(issuer, settings.max_token_bytes).items():
         # On a busy machine all but a few take longer than they need.
         assert any(_respond_ns(OAuthBearerServer(tokens), token) < bound_ns for _ in range(100)), what
@@ -201,7 +226,7 @@ def test_of_a_kerberos_token_nothing_but_its_context_costs(size: int) -> None:
     def server() -> GssapiServer:
         return GssapiServer(KerberosSettings(new_context, None), Accounts([], key=b""))  # type: ignore[arg-type]
 
-    assert min(_respond_ns(server(), bytes(size)) for _ in range(15)) < BOUND_NS
+    assert min(_respond_ns(server(), bytes(size)) for _ in range(TRIES)) < BOUND_NS
 
 
 def _respond_ns(exchange: GssapiServer | OAuthBearerServer, token: bytes) -> int:

@@ -28,7 +28,8 @@ class Limits(Section):
 
     max_unauthenticated_cpu_ms: DurationMs = Field(default=100, ge=1, le=60_000)
     """Most CPU time that a connection may cost before it has authenticated, in milliseconds; more closes it. Default
-    100 ms: an authentication takes less than 1 ms, with PLAIN against a verifier of 16,384 iterations some 12 ms."""
+    100 ms: an authentication takes less than 1 ms. The check of a PLAIN password against a verifier, some 12 ms with
+    16,384 iterations, runs in a thread of its own and is charged to the client's address alone."""
 
     authentication_timeout_ms: DurationMs = Field(default=10_000, ge=100, le=3_600_000)
     """Time from accepting a connection to its authentication, in milliseconds; then it is closed. Default
@@ -38,10 +39,11 @@ class Limits(Section):
     max_authentication_delay_ms: DurationMs = Field(default=1_000, ge=0, le=60_000)
     """Longest time that a new connection is left unread because authentications from its address failed, in
     milliseconds: 100 ms after the first failure, twice as long after each further one, up to this value and to half
-    of `authentication_timeout_ms`; a minute without failures resets it. It is also the longest wait of a connection
-    whose address has used too much CPU time before authentication. Default 1 s, which makes guessing slow and hardly
-    affects other clients behind the same address. 0 turns it off: where all clients come from one address (a load
-    balancer), one with a wrong password would slow them all down."""
+    of `authentication_timeout_ms`; a minute without failures resets it. It is also the longest delay of a connection
+    whose address has used too much CPU time before authentication. Where clients used it that did not authenticate,
+    the connections of the address then go on one at a time, within `authentication_timeout_ms`. Default 1 s, which
+    makes guessing slow and hardly affects other clients behind the same address. 0 turns all of it off: where all
+    clients come from one address (a load balancer), one with a wrong password would slow them all down."""
 
     max_reauth_ms: DurationMs = Field(default=0, ge=0, le=2**31 - 1)
     """Time after which a client has to authenticate again on its connection (KIP-368), in milliseconds; its

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import Protocol
 
 from bifrost.authentication.address_costs import Cost
-from bifrost.authentication.failed_authentications import FailedAuthentications, network_of
+from bifrost.authentication.failed_authentications import ADDRESS_COST, FailedAuthentications, network_of
 from bifrost.config.fields.limits import Limits
 from bifrost.gateway.loop.loop_guard import report
 
@@ -68,7 +68,7 @@ class AddressTurns:
         if not wait_ms and not line:
             go_on()
             return False
-        self._failures.note_wait()
+        self._failures.note_wait(ADDRESS_COST)
         self._lines.setdefault(network, {})[one] = go_on
         if network not in self._timers:
             self._look_in(network, wait_ms)

@@ -5,13 +5,11 @@ add ──▶ the line of its address, or of its tenant where the client authent
              └─▶ the thread ──▶ the address is charged ──▶ done(cost)
 
 A connection has one check at most, so there are no more than connections; those that have not authenticated leave after
-`authentication_timeout_ms`. `hashlib.pbkdf2_hmac` releases Python's lock, and the thread has a lower priority than the
-event loop, for machines where both share a processor.
+`authentication_timeout_ms`. `hashlib.pbkdf2_hmac` releases Python's lock. The thread has the event loop's priority: it
+needs that lock before and after, and if the system made it wait while it has the lock, the loop would wait as well.
 """
 
 import asyncio
-import os
-import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +20,8 @@ from bifrost.authentication.address_costs import NO_COST, Cost
 from bifrost.authentication.failed_authentications import FailedAuthentications, network_of
 from bifrost.gateway.loop.loop_guard import report
 
-NICENESS = 10
-"""Added to that of the process: with a tenth of the event loop's weight (sched(7)) the thread still gets its turns."""
+CHECK_LIMIT = "password_checks"
+"""The limit that counts as hit when a check waits for others."""
 
 Done = Callable[[Cost], None]
 Key = tuple[bool, str]
@@ -45,7 +43,7 @@ class PasswordChecks:
         """The line whose turn is next comes first."""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "password_checks", _lower_priority)
+        self._thread = ThreadPoolExecutor(1, "password_checks")
 
     def add(self, address: str, tenant: str | None, one: Hashable, check: PasswordCheck, done: Done) -> None:
         """Run a check when its turn comes.
@@ -59,7 +57,9 @@ class PasswordChecks:
         """
         self._lines.setdefault(_key(address, tenant), {})[one] = check, done
         self._changed.set()
-        if self._task is None:
+        if self._task is not None:
+            self._failures.note_wait(CHECK_LIMIT)
+        else:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def leave(self, address: str, tenant: str | None, one: Hashable) -> None:
@@ -135,10 +135,3 @@ def _timed(check: PasswordCheck) -> int:
     began_ns = time.thread_time_ns()
     check.run()
     return time.thread_time_ns() - began_ns
-
-
-def _lower_priority() -> None:
-    with suppress(OSError, AttributeError):  # As it is only on Linux that a thread has a priority of its own.
-        os.setpriority(
-            os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
-        )
