@@ -26,8 +26,8 @@ from bifrost.forwarding.turns import Turns
 from bifrost.gateway.admin.admin_pages import build_admin
 from bifrost.gateway.admin.admin_place import AdminPlace
 from bifrost.gateway.admin.counted import OfProcess
-from bifrost.gateway.admission.address_turns import AddressTurns, max_delay_ms
-from bifrost.gateway.admission.password_checks import PasswordChecks
+from bifrost.gateway.admission.address_turns import max_delay_ms
+from bifrost.gateway.admission.password_checks import admission
 from bifrost.gateway.brokers.cluster import Cluster
 from bifrost.gateway.brokers.clusters import Clusters
 from bifrost.gateway.brokers.tenant_settings import TenantSettings
@@ -120,11 +120,10 @@ class Gateway:
         self.tenants = OpenTenants(self.shared.lanes.in_flight_limits, peers.elsewhere, self.limits_hit)
         self.newcomers = Newcomers()
         self._limit_tenants(settings)
-        self.failed_authentications = FailedAuthentications(
+        self.failed_authentications = failures = FailedAuthentications(
             max_delay_ms(self.limits), peers.failures, self.limits_hit
         )
-        self.address_turns = AddressTurns(self.failed_authentications, now_ms, timer)
-        self.password_checks = PasswordChecks(self.failed_authentications, now_ms)
+        self.address_turns, self.password_checks = admission(failures, now_ms, timer)
         self.listeners = listeners_of(config, self)
         self.reloader = None if source is None else Reloader(self, source)
         self._connections: set[ClientConnection] = set()
@@ -133,8 +132,7 @@ class Gateway:
         self.is_ready = False
         """Whether clients can be served: see `_can_serve`, which is looked at whenever the clusters were asked."""
         self.listener_watch = ListenerWatch(peers.ports.served)
-        self.pauses = Pauses(peers.counter("pauses"))
-        self.stalls = peers.new_loop_stalls()
+        self.pauses, self.stalls = Pauses(peers.counter("pauses")), peers.new_loop_stalls()
         self.internal_errors = InternalErrors(peers.counter("internal_errors"))
         self.broker_connections: Counter[str] = peers.counter("broker_connections")
         self.ends: Counter[CloseReason] = peers.counter("ends")

@@ -18,6 +18,7 @@ from contextlib import suppress
 from bifrost.authentication.accounts import PasswordCheck
 from bifrost.authentication.address_costs import NO_COST, Cost
 from bifrost.authentication.failed_authentications import FailedAuthentications, network_of
+from bifrost.gateway.admission.address_turns import AddressTurns, Timer
 from bifrost.gateway.loop.loop_guard import report
 
 CHECK_LIMIT = "password_checks"
@@ -124,6 +125,15 @@ class PasswordChecks:
         if line:
             self._lines[key] = line
         return taken
+
+
+def admission(
+    failures: FailedAuthentications,
+    now_ms: Callable[[], int],
+    later: Callable[[float, Callable[[], None]], Timer],
+) -> tuple[AddressTurns, PasswordChecks]:
+    """Return the turns of addresses and the checks of a gateway: see their classes."""
+    return AddressTurns(failures, now_ms, later), PasswordChecks(failures, now_ms)
 
 
 def _key(address: str, tenant: str | None) -> Key:
