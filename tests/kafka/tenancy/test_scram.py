@@ -159,3 +159,26 @@ def test_guessing_gets_slower_up_to_the_limit_and_right_passwords_wait_alike(
     for took, delay in zip(times, (0, 0.1, 0.2, 0.4, 0.4, 0.4), strict=True):
         assert delay <= took < delay + 0.3, times
     assert 0.4 <= _time_to_try(endpoint, "acme-pw") < 0.8
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("password", ["salted-pw", "guess"])
+def test_a_password_is_checked_against_verifiers(
+    scram_gateway: GatewayProcess, version: int, password: str
+) -> None:
+    token = b"\0salted\0" + password.encode()
+    with RawClient(scram_gateway.endpoint("salted")) as client:
+        client.request(SaslHandshakeRequest(mechanism="PLAIN"), version)
+        if version == 0:
+            client.send_bytes(len(token).to_bytes(4, "big") + token)
+            if password == "guess":
+                assert client.socket.recv(1) == b""
+                return
+            assert client.receive_frame() == b""
+        else:
+            answer = client.request(SaslAuthenticateRequest(auth_bytes=token), 2)
+            is_wrong = password == "guess"
+            assert (answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED) == is_wrong
+            if is_wrong:
+                return
+        assert client.request(MetadataRequest(topics=[]), 9).brokers != []
