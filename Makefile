@@ -360,7 +360,7 @@ bench-workers: $(VENV)/.dev
 	@$(BIN)/python -m bench.workers $(if $(CHECK),--check)
 
 # make hostile QUICK=1: short; CHECK=1: status 1 when a goal is missed; ONLY=names of attacks or their beginnings;
-# BROKERS=3: that many; PLOT=1: write the rows into the table of docs/security.md; SINGLE=1: behind a single address.
+# BROKERS=3: that many; SINGLE=1: behind a single address; PLOT=1: write the rows into their table of docs/security.md.
 hostile: $(VENV)/.dev
 	@$(BIN)/python -m bench.hostile $(if $(QUICK),--quick) $(if $(CHECK),--check) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(BROKERS),--brokers $(BROKERS)) $(if $(PLOT),--plot docs) $(if $(SINGLE),--single)

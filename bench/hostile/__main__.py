@@ -16,7 +16,7 @@ from bench.hostile.attack import Attack
 from bench.hostile.attacker_process import TrialError
 from bench.hostile.calibration import measure_records
 from bench.hostile.outcome import HEAD, Outcome, RecordsCost, as_text
-from bench.hostile.report import as_section, new_rows, read_rows
+from bench.hostile.report import as_section, new_rows, read_rows, section_of
 from bench.hostile.stage import Stage
 from bench.hostile.trial import QUICK, Pace, Trial
 from bench.machine import Machine
@@ -44,7 +44,13 @@ def main() -> int:
         print(f"error   {error}", file=sys.stderr)
     print(f"{len(outcomes) - len(missed)} of {len(outcomes)} attacks are not felt")
     if options.plot:
-        _write(options.plot, machine, outcomes, cost, options.brokers)
+        part = section_of(options.brokers, is_single=options.single)
+        _write(
+            options.plot,
+            part,
+            outcomes,
+            f"{machine}. {machine.load}. Brokers: {options.brokers}; {_told(cost)}.",
+        )
     return 2 if errors else 1 if options.check and missed else 0
 
 
@@ -55,10 +61,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="names of attacks or beginnings of them, separated by commas")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers the cluster has")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write the rows to a folder's page")
-    parser.add_argument("--single", action="store_true", help="behind a single address; writes no page")
+    parser.add_argument("--single", action="store_true", help="behind a single address")
     options = parser.parse_args()
-    if options.single and options.plot:
-        parser.error("the page has the rows of addresses for each broker")
     return options
 
 
@@ -121,14 +125,13 @@ def _told(cost: RecordsCost) -> str:
     return f"records cost the brokers {costs}"
 
 
-def _write(folder: Path, machine: Machine, outcomes: list[Outcome], cost: RecordsCost, brokers: int) -> None:
+def _write(folder: Path, part: str, outcomes: list[Outcome], run: str) -> None:
     path = folder / PAGE
     page = path.read_text(encoding="utf-8")
-    run = f"{machine}. {machine.load}. Brokers: {brokers}; {_told(cost)}."
-    rows = read_rows(between(page, "hostile")) | new_rows(outcomes, run)
+    rows = read_rows(between(page, part)) | new_rows(outcomes, run)
     listed = [one for one in ATTACKS.values() if one.is_listed]
-    path.write_text(replace_between(page, "hostile", as_section(rows, listed)), "utf-8")
-    print(f"written: {path}")
+    section = as_section(rows, listed, describes=part == section_of(1, is_single=False))
+    path.write_text(replace_between(page, part, section), "utf-8")
 
 
 if __name__ == "__main__":

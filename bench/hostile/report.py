@@ -24,6 +24,12 @@ class Row:
     """Where and how it was measured."""
 
 
+def section_of(brokers: int, *, is_single: bool) -> str:
+    """Return the name of a page's section: each kind of cluster and address has rows of its own."""
+    one = "" if brokers == 1 else f"-{brokers}-brokers"
+    return f"hostile{one}{'-single-address' if is_single else ''}"
+
+
 def read_rows(section: str) -> dict[str, Row]:
     """Return the rows of a page's section by the attacks' names."""
     runs = dict(_RUN.findall(section))
@@ -40,12 +46,13 @@ def new_rows(outcomes: Iterable[Outcome], run: str) -> dict[str, Row]:
     return {one.name: Row(tuple(one.cells("**")), run) for one in outcomes}
 
 
-def as_section(rows: dict[str, Row], attacks: Sequence[Attack]) -> str:
+def as_section(rows: dict[str, Row], attacks: Sequence[Attack], *, describes: bool = True) -> str:
     """Return a page's section: the runs, the table in the order of the attacks, and what every attack does.
 
     Args:
         rows: by the attacks' names; those of attacks that are not listed any more are left out.
         attacks: all that are listed.
+        describes: whether it says what the attacks do.
     """
     known = [(one, rows[one.name]) for one in attacks if one.name in rows]
     runs = list(dict.fromkeys(row.run for _, row in known))
@@ -59,7 +66,6 @@ def as_section(rows: dict[str, Row], attacks: Sequence[Attack]) -> str:
             *(f"{number}. {run}" for number, run in enumerate(runs, 1)),
             "",
             *(f"| {' | '.join(line)} |" for line in lines),
-            "",
-            *(f"* `{one.name}`: {one.what}." for one, _ in known),
+            *(["", *(f"* `{one.name}`: {one.what}." for one, _ in known)] if describes else ()),
         ]
     )

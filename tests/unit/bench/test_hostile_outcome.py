@@ -9,7 +9,7 @@ from bench.hostile.calibration import solve
 from bench.hostile.diary import Latencies
 from bench.hostile.field import Field, Sent
 from bench.hostile.outcome import Outcome, Process, RecordsCost, as_text
-from bench.hostile.report import Row, as_section, new_rows, read_rows
+from bench.hostile.report import Row, as_section, new_rows, read_rows, section_of
 
 CALM = Latencies(p50_ms=1, p99_ms=5, max_ms=20, count=1000, failed=0)
 GOOD = Outcome(
@@ -135,6 +135,24 @@ def test_attacks_that_are_not_listed_any_more_and_runs_without_rows_are_left_out
 
     assert "gone" not in section
     assert "Long ago." not in section
+
+
+@pytest.mark.parametrize(
+    ("brokers", "is_single", "name"),
+    [
+        (1, False, "hostile"),
+        (3, False, "hostile-3-brokers"),
+        (3, True, "hostile-3-brokers-single-address"),
+    ],
+)
+def test_each_kind_of_cluster_and_address_has_a_section(brokers: int, is_single: bool, name: str) -> None:
+    assert section_of(brokers, is_single=is_single) == name
+
+
+def test_other_sections_do_not_say_again_what_attacks_do() -> None:
+    section = as_section(new_rows([BAD], "Today."), ATTACKS, describes=False)
+
+    assert section.splitlines()[-1].startswith("| first |")
 
 
 def test_a_page_without_a_table_has_no_rows() -> None:
