@@ -54,6 +54,8 @@ each cluster of them. A member that is forgotten has to join again, if its clien
 _REMEMBERED = (Entity.TOPIC_NAME, Entity.GROUP_ID, Entity.TRANSACTIONAL_ID, Entity.TOPIC_ID, Entity.MEMBER_ID)
 
 _LEGAL_TOPIC = re.compile(rf"(?!\.{{1,2}}$)[a-zA-Z0-9._-]{{1,{MAX_TOPIC_NAME_LENGTH}}}")  # as Topic.validate
+_NO_TOPICS = ("", ".", "..")
+"""Names that are legal behind a prefix, and that no topic of a tenant has, as at a broker."""
 
 
 class Namespace:
@@ -176,9 +178,10 @@ class Namespace:
 
     def may_exist(self, topic: str) -> bool:
         """Whether there may be a topic of this name: brokers create none of another form, or of a longer name."""
-        if _LEGAL_TOPIC.fullmatch(topic) is None:
+        if topic in _NO_TOPICS:
             return False
-        return len(self.names.physical_topic(VirtualTopic(topic.encode()))) <= MAX_TOPIC_NAME_LENGTH
+        physical = self.names.physical_topic(VirtualTopic(topic.encode()))
+        return _LEGAL_TOPIC.fullmatch(physical.decode("utf-8", "replace")) is not None
 
     def absent_topic(self, topic: str) -> str:
         """Return a virtual name for a hidden topic that is legal on the broker, and that no topic has.

@@ -31,6 +31,7 @@ EXPIRING = {
     "offsets.retention.check.interval.ms": "1000",
     "group.initial.rebalance.delay.ms": "1000",
 }
+pytestmark = pytest.mark.timeout(300)  # It waits for more than 90 s where nothing else runs.
 LATE_S = 30
 """How much later than the retention offsets may be gone, on a busy machine."""
 ALL = dict.fromkeys(range(SIZES["even"]), 7)
