@@ -366,6 +366,20 @@ def test_legal_names_outside_the_list_are_hidden(acme: Namespace, topic: str, hi
     assert acme.hides(topic) == hidden
 
 
+def test_a_topic_of_a_namespace_may_exist(ids: TopicIds, clock: Clock) -> None:
+    """What separates a namespace from a topic is no legal character of a topic; its physical name has another one."""
+    namespace = namespace_of("initech", ids, clock)
+    namespace.names = TenantNames(
+        "initech", namespaces=frozenset({("analytics",), ("analytics", "eu"), ("eu",)})
+    )
+
+    assert namespace.names.physical_topic(VirtualTopic(b"eu:orders")) == b"__vt_initech_--eu.orders"
+    assert namespace.may_exist("eu:orders")
+    assert not namespace.may_exist("eu:or ders")
+    assert not namespace.may_exist(".")
+    assert not namespace.may_exist("x" * 249)
+
+
 def test_a_dynamic_namespace_hides_nothing(ids: TopicIds, clock: Clock) -> None:
     assert not namespace_of("initech", ids, clock).hides("anything")
 

@@ -71,12 +71,6 @@ def test_no_broker_is_asked_about_a_name_that_no_topic_can_have(stage: Stage, na
     assert book << to_client(absent(name))
 
 
-def test_a_topic_of_a_namespace_may_exist(stage: Stage) -> None:
-    """What separates a namespace from a topic is no legal character of a topic; its physical name has another one."""
-    assert stage.namespaces["acme"].may_exist("eu:orders")
-    assert not stage.namespaces["acme"].may_exist("eu:or ders")
-
-
 def test_the_longest_possible_name_is_asked_about(stage: Stage) -> None:
     name = "x" * (249 - len(PREFIX))
 
