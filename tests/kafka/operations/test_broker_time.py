@@ -67,7 +67,7 @@ def test_a_tenant_beside_others_has_its_share_of_the_brokers_time(start_gateway:
     assert len(taken) > 50
 
 
-@pytest.mark.needs_api(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+@pytest.mark.needs_api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
 def test_what_the_gateway_asks_for_by_itself_is_of_the_tenants_share(
     start_gateway: StartGateway, unique: UniqueName
 ) -> None:

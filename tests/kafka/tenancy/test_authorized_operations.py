@@ -332,7 +332,7 @@ def test_the_same_is_told_of_a_group_of_the_new_kind(
     assert operations_in(described.authorized_operations) == set(GROUP_ATTEMPTS)
 
 
-@pytest.mark.needs_api(ApiKey.ALTER_SHARE_GROUP_OFFSETS)
+@pytest.mark.needs_api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0)
 @pytest.mark.parametrize("tenant", TENANTS)
 def test_what_is_told_of_a_share_group_is_what_happens(
     tenant: str, connect: Connect, fresh_topic: FreshTopic, unique: UniqueName
