@@ -61,13 +61,12 @@ class AbsentTopics(Inquiry):
             return []
         self._is_fetch = plan.api_key == ApiKey.FETCH
         unknown = (_never_fetched if self._is_fetch else _unknown)(self._namespace, request)
-        self._wanted = [name for name in in_steps(unknown) if self._namespace.may_exist(name)]
-        if self._is_fetch and len(self._wanted) < len(unknown):
-            wanted = frozenset(self._wanted)
-            self._impossible = [name for name in in_steps(unknown) if name not in wanted]
+        self._wanted, impossible = [], list[str]()
+        for name in in_steps(unknown):
+            (self._wanted if self._namespace.may_exist(name) else impossible).append(name)
+        self._impossible = impossible if self._is_fetch else []
         if not self._wanted:
-            if self._impossible:
-                self._found, self._impossible = self._impossible, []
+            self._found, self._impossible = self._impossible or None, []
             return []
         self._begin(lane, frame)
         topics = [
